@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Start and end of the job on this rank, and where the roles live.  MPI runs with a communicator of
- * its own that returns errors; what watches over the ranks starts with it.  The other files of comm
- * are by topic: links, their remote ends, fibers, the scheduler, collectives, heartbeats. */
+/* Starts and ends the job on this rank. MPI gets a communicator of the job's own that returns
+ * errors; the heartbeats of the ranks start with it. The other files of comm are by topic: links,
+ * their remote ends, fibers, the scheduler, collectives, heartbeats. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -14,15 +14,15 @@
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
-/* The hook of failed checks: ends all ranks. */
+/* Ends all ranks; called by failed checks. */
 static void abort_job(void)
 {
     comm_abort(1);
 }
 
-/* Messages move ahead of those who wait for them where a network is between ranks; inside one host
- * that costs more than it saves (docs/decisions/0031).  WSC_AHEAD=0 or 1, of rank 0, says
- * otherwise. */
+/* Choose whether messages are transferred ahead of the fibers that wait for them: yes if a network
+ * is between ranks; inside one host it costs more than it saves (docs/decisions/0031). WSC_AHEAD=0
+ * or 1 on rank 0 overrides the choice. */
 static enum wsc_err choose_ahead(struct comm *comm)
 {
     const char *text = getenv("WSC_AHEAD");
@@ -37,8 +37,9 @@ static enum wsc_err choose_ahead(struct comm *comm)
     return WSC_OK;
 }
 
-/* More ranks than processors on this host: idle ranks then sleep instead of spinning. */
-static enum wsc_err look_around(struct comm *comm)
+/* Learn which ranks share this host. With more ranks than processors, idle ranks sleep instead of
+ * spinning. */
+static enum wsc_err learn_hosts(struct comm *comm)
 {
     int n_here;
     TRY(comm_hosts_learn(comm, &n_here));
@@ -46,7 +47,7 @@ static enum wsc_err look_around(struct comm *comm)
     return choose_ahead(comm);
 }
 
-/* MPI may have been started by somebody else (a test): then it is not ended here either. */
+/* If MPI was started by the caller (a test), it is not finalized here either. */
 static enum wsc_err start_mpi(struct comm *comm)
 {
     int started = 0, provided = 0;
@@ -60,7 +61,7 @@ static enum wsc_err start_mpi(struct comm *comm)
     TRY_MPI(MPI_Comm_set_errhandler(comm->world, MPI_ERRORS_RETURN));
     TRY_MPI(MPI_Comm_rank(comm->world, &comm->rank));
     TRY_MPI(MPI_Comm_size(comm->world, &comm->size));
-    return look_around(comm);
+    return learn_hosts(comm);
 }
 
 /* Seconds from the environment variable @p name, a whole number; *@p seconds stays when it is not
@@ -78,9 +79,9 @@ static enum wsc_err seconds_from(const char *name, double *seconds)
     return WSC_OK;
 }
 
-/* WSC_INJECT=mute:RANK:N, garble:RANK:N or long:RANK:N, for tests of what watches over a run: the
- * link of the N-th message that a rank sends is mute from then on; or that message has a wrong
- * kind; or it, or the next that goes to another rank, is longer than the receiver expects. */
+/* For tests of heartbeats and error messages: WSC_INJECT=mute:RANK:N drops all messages of a link
+ * from the N-th message of the rank on; garble:RANK:N gives this message a wrong kind; long:RANK:N
+ * makes it, or the next one to another rank, longer than the receiver expects. */
 static void inject_from_environment(struct comm *comm)
 {
     const char *text = getenv("WSC_INJECT");
@@ -99,7 +100,8 @@ static void inject_from_environment(struct comm *comm)
     if (!strcmp(kind, "long")) comm->long_message = n;
 }
 
-/* Large jobs take a minute to start, so that the start has more time than a heartbeat. */
+/* Starting a large job takes a minute, so the time limit for the start is longer than that of a
+ * heartbeat. */
 static enum wsc_err start_watched(struct comm *comm, double limit_s)
 {
     enum { TIMES_FOR_START = 5 };
@@ -110,7 +112,7 @@ static enum wsc_err start_watched(struct comm *comm, double limit_s)
     return rc;
 }
 
-/* Defaults, environment, MPI.  A rank without MPI is a job of its own with the same code. */
+/* Set defaults, read the environment, start MPI. Without MPI the process is a job of one rank. */
 static enum wsc_err start(struct comm *comm)
 {
     enum { DEFAULT_CHUNK_BYTES = 4 << 20, DEFAULT_CHUNKS = 8 };
@@ -118,7 +120,7 @@ static enum wsc_err start(struct comm *comm)
     comm->stall_limit_s = 1800;
     TRY(seconds_from("WSC_HEARTBEAT_SECONDS", &heartbeat_s));
     TRY(seconds_from("WSC_STALL_SECONDS", &comm->stall_limit_s));
-    TRY(comm->use_mpi ? start_watched(comm, heartbeat_s) : look_around(comm));
+    TRY(comm->use_mpi ? start_watched(comm, heartbeat_s) : learn_hosts(comm));
     comm_set_chunks(comm, DEFAULT_CHUNK_BYTES, DEFAULT_CHUNKS);
     inject_from_environment(comm);
     if (comm->use_mpi) wsc_check_set_abort(abort_job);

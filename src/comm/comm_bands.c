@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Collectives of ranks that work on one thing together, each on a band of it: bytes for the
- * neighbouring ranks, the least of numbers, parts that every rank gets.  The fabric of `wsc mesh`
- * under mpirun uses them, the first two after every cycle. */
+/* Collectives of ranks of which each computes one band of rows of the same fabric: bytes for the
+ * neighbouring ranks, minima of numbers, parts that every rank receives. `wsc mesh` under mpirun
+ * calls the first two after every cycle. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -39,7 +39,7 @@ enum wsc_err comm_least(struct comm *comm, int64_t *value, int n)
     return WSC_OK;
 }
 
-/* The part [first, end) of @p rank to all others, in chunks: MPI counts in int. */
+/* Broadcast the part [first, end) of @p rank to all other ranks, in chunks: MPI counts in int. */
 static enum wsc_err spread_part(struct comm *comm, char *bytes, int rank, int64_t first,
                                 int64_t end)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Payloads with reference counts: a broadcast inside one process shares one payload among all
- * receivers, and the last one that lets go of it releases the memory. */
+/* Payloads with reference counts. A broadcast inside one process shares one payload among all
+ * receivers; the release of the last reference frees it. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
 
-/* Released buffers wait here for the next payload of about their size; a step then allocates
- * nothing.  What waits is bounded by what one step has in flight. */
+/* A released buffer is kept for the next payload of about its size, so that a step allocates
+ * nothing. The kept buffers are at most those that one step has in flight. */
 enum { MAX_WASTE_FACTOR = 2 };
 
-/* The first free buffer that fits without wasting more than its size. */
+/* The first free buffer that fits and wastes at most its size. */
 static struct comm_buf *take_free(struct comm *comm, int64_t bytes)
 {
     for (struct comm_buf **p = &comm->free_bufs; *p; p = &(*p)->next) {

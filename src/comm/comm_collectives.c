@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Collectives over all ranks, for start-up and results only: none is on the data path.  While a
- * rank waits in one, its heartbeat says so. */
+/* Collectives over all ranks, for start-up and results only: none is on the data path. A rank that
+ * waits in a collective reports it in its heartbeat. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
 
-/* Bytes of one call at most. */
+/* Most bytes of one call. */
 enum { MAX_BYTES = 4 << 20 };
 
-/* MPI_Bcast and MPI_Allreduce in place, with waits that sleep; the code of MPI. */
+/* MPI_Bcast() and MPI_Allreduce() in place, but a rank that waits sleeps; return the code of MPI.
+ */
 static int broadcast(const struct comm *comm, void *x, int n, MPI_Datatype type, int root)
 {
     MPI_Request request;
@@ -24,7 +25,7 @@ static int reduce_all(const struct comm *comm, void *x, int n, MPI_Datatype type
     return mpi_rc == MPI_SUCCESS ? comm_wait(comm, &request) : mpi_rc;
 }
 
-/* The length first, then the bytes in chunks: MPI counts in int. */
+/* Broadcast the length, then the bytes in chunks: MPI counts in int. */
 static enum wsc_err share(struct comm *comm, char **bytes, int64_t *n_bytes)
 {
     long long n = *n_bytes;
@@ -53,7 +54,7 @@ enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes)
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "share") : WSC_OK;
 }
 
-/* The lowest rank with an error decides, so that every rank returns the same code. */
+/* The error of the lowest rank that has one is returned on every rank. */
 enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine)
 {
     struct {
@@ -103,7 +104,7 @@ const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size)
     return &comm->subgroup;
 }
 
-/* In place over the subgroup's communicator; its errors return, too. */
+/* Reduce in place over the subgroup's communicator, which returns errors too. */
 static enum wsc_err reduce_subgroup(struct comm *comm, void *x, int n, MPI_Datatype type, MPI_Op op)
 {
     if (reduce_all(comm, x, n, type, op, comm->subgroup) == MPI_SUCCESS) return WSC_OK;

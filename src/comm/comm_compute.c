@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Fibers that compute at the same time, on the threads of num_parallel().  Wafers that share a
- * process are independent between two messages, so the computations of several are the items of one
- * parallel loop: as many at a time as there are threads, each on one thread, which need not meet
- * after every product.  Fewer than that have the threads inside, one computation after the other.
- *
- * A fiber asks for its turn, prepares what it writes to, and computes; the scheduler (comm_run.c)
- * lets as many in as there are threads, when no fiber can do anything else, and runs them all.  So
- * no more results wait in memory than there are threads.  Which fibers compute together changes
- * neither values nor virtual time. */
+/* Computations of several fibers at the same time, on the threads of num_parallel(). Wafers that
+ * share a process are independent between two messages, so their computations are the items of one
+ * parallel loop, one thread each. If there are fewer computations than threads, they run one after
+ * the other, each on all threads. A fiber asks to compute, prepares its output and computes. When
+ * no fiber can run, the scheduler (comm_run.c) admits as many fibers as there are threads and runs
+ * their computations, so memory holds at most as many results as threads. Neither values nor
+ * virtual time depend on which fibers compute together. */
 #include "comm_state.h"
 
 #include <wsc/num.h>
 
 #include <stdio.h>
 
-/* What a fiber computes; it lies on the stack of that fiber, which waits. */
+/* A computation; it lies on the stack of its fiber, which waits. */
 struct comm_computation {
     comm_compute_fn fn;
     void *arg; /* borrowed */
     struct comm_fiber *fiber;
     enum wsc_err rc;
-    char text[400]; /* of the error: its thread alone has the message */
+    char text[400]; /* text of the error, which only its thread has */
     struct comm_computation *next;
 };
 
-/* Nothing to share: one thread, or no fiber. */
+/* True when there is nothing to share: one thread, or no fiber. */
 static bool is_alone(const struct comm *comm)
 {
     return num_threads() == 1 || !comm_running(comm);
@@ -37,11 +35,11 @@ void comm_compute_turn(struct comm *comm)
     comm_enter(comm);
     self->state = FIBER_COMPUTING;
     self->next = NULL;
-    if (comm->turn_tail)
-        comm->turn_tail->next = self;
+    if (comm->compute_queue_tail)
+        comm->compute_queue_tail->next = self;
     else
-        comm->turn_head = self;
-    comm->turn_tail = self;
+        comm->compute_queue_head = self;
+    comm->compute_queue_tail = self;
     comm_fiber_block(comm);
     comm_leave(comm);
 }
@@ -79,7 +77,7 @@ static void run_one(void *ctx, int64_t i, int thread)
     if (c->rc) (void)snprintf(c->text, sizeof c->text, "%s", wsc_err_message());
 }
 
-/* The lock is the fibers' while they run, so that messages move meanwhile. */
+/* The lock is released while the computations run, so that messages are transferred meanwhile. */
 static void run_all(const struct comm *comm, struct comm_computation *first, int64_t n)
 {
     const int64_t together = n - n % num_threads();
@@ -90,13 +88,13 @@ static void run_all(const struct comm *comm, struct comm_computation *first, int
     if (comm->progress) (void)pthread_mutex_lock(&comm->progress->lock);
 }
 
-/* Let in as many as there are threads. */
-static void give_turns(struct comm *comm)
+/* Admit as many waiting fibers as there are threads. */
+static void admit_waiting(struct comm *comm)
 {
-    for (int i = 0; i < num_threads() && comm->turn_head; i++) {
-        struct comm_fiber *f = comm->turn_head;
-        comm->turn_head = f->next;
-        if (!comm->turn_head) comm->turn_tail = NULL;
+    for (int i = 0; i < num_threads() && comm->compute_queue_head; i++) {
+        struct comm_fiber *f = comm->compute_queue_head;
+        comm->compute_queue_head = f->next;
+        if (!comm->compute_queue_head) comm->compute_queue_tail = NULL;
         comm_fiber_make_ready(f);
     }
 }
@@ -106,8 +104,8 @@ bool comm_compute_next(struct comm *comm)
     struct comm_computation *first = comm->computations;
     int64_t n = 0;
     if (!first) {
-        if (!comm->turn_head) return false;
-        give_turns(comm);
+        if (!comm->compute_queue_head) return false;
+        admit_waiting(comm);
         return true;
     }
     comm->computations = NULL;
@@ -123,6 +121,6 @@ bool comm_compute_next(struct comm *comm)
 
 void comm_compute_forget(struct comm *comm)
 {
-    comm->turn_head = comm->turn_tail = NULL;
+    comm->compute_queue_head = comm->compute_queue_tail = NULL;
     comm->computations = NULL;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Errors of MPI as errors of the program, the error of fibers of which none can move, and the end
- * of all ranks at once.  MPI is set to return its errors; TRY_MPI() in comm_state.h raises them
- * here, with the call that failed. */
+/* Converts errors of MPI to errors of the program, raises the error of fibers that all wait, and
+ * ends all ranks. MPI is set to return errors; TRY_MPI() in comm_state.h raises them here, with the
+ * failed call. */
 #include "comm_state.h"
 
 #include <stdio.h>

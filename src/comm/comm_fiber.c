@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Fibers: sequential programs with stacks of their own.  ucontext enters a fiber; later switches
- * are jumps, because swapcontext() asks the kernel for the signal mask each time, which no fiber
- * changes: a third of the time of a sweep.  A stack is a mapping with a guard page below it and is
- * kept for the next fiber; the sanitizers hear of every switch.  Run by comm_run.c. */
+/* Implements fibers: sequential programs with their own stacks. ucontext enters a fiber; later
+ * switches are jumps, because swapcontext() asks the kernel for the signal mask each time, which no
+ * fiber changes; that was a third of the time of a sweep. A stack is a mapping that begins with a
+ * guard page; it is kept for the next fiber. Every switch is reported to the sanitizers. comm_run.c
+ * calls. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -23,7 +24,7 @@
 #    include <sanitizer/common_interface_defs.h>
 #else
 #    define WATCHES_STACKS 0
-/* AddressSanitizer needs a call at every change of stack; without it there is nothing to call. */
+/* AddressSanitizer needs a call at every change of stack; without it the calls do nothing. */
 static void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size)
 {
     (void)save, (void)bottom, (void)size;
@@ -38,7 +39,7 @@ static void __sanitizer_finish_switch_fiber(void *save, const void **bottom, siz
 #    include <sanitizer/tsan_interface.h>
 #else
 #    define WATCHES_THREADS 0
-/* ThreadSanitizer takes a fiber for a thread and needs to know which one runs. */
+/* For ThreadSanitizer a fiber is a thread, of whose start, switch and end it must be informed. */
 static void *__tsan_get_current_fiber(void)
 {
     return NULL;
@@ -62,17 +63,18 @@ static void __tsan_switch_to_fiber(void *fiber, unsigned flags)
 
 /* ---- switches -------------------------------------------------------------------------------- */
 
-/* Leave @p from, a place that somebody switches back to, for @p to.  Sanitizers follow contexts of
- * the C library, and not jumps from stack to stack. */
+/* Switch from @p from, which is resumed later, to @p to. Sanitizers follow contexts of the C
+ * library, but not jumps from stack to stack. */
 #if WATCHES_STACKS || WATCHES_THREADS
-static void switch_from(struct comm_place *from, struct comm_place *to)
+static void switch_from(struct comm_resume_point *from, struct comm_resume_point *to)
 {
     __tsan_switch_to_fiber(to->watched, 0);
     (void)swapcontext(&from->context, &to->context);
 }
 #else
-/* A function of its own: the compiler wants the jump in another one than the place. */
-static _Noreturn void __attribute__((noinline)) enter_or_jump(struct comm_place *to)
+/* A separate function: the compiler requires the jump in another function than __builtin_setjmp().
+ * */
+static _Noreturn void __attribute__((noinline)) enter_or_jump(struct comm_resume_point *to)
 {
     if (to->is_left) __builtin_longjmp(to->jump, 1);
     (void)setcontext(&to->context);
@@ -80,7 +82,8 @@ static _Noreturn void __attribute__((noinline)) enter_or_jump(struct comm_place 
     abort();
 }
 
-static void __attribute__((noinline)) switch_from(struct comm_place *from, struct comm_place *to)
+static void __attribute__((noinline))
+switch_from(struct comm_resume_point *from, struct comm_resume_point *to)
 {
     from->is_left = true;
     if (!__builtin_setjmp(from->jump)) enter_or_jump(to);
@@ -89,14 +92,15 @@ static void __attribute__((noinline)) switch_from(struct comm_place *from, struc
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* Stacks of ended fibers, kept for the next ones: a sweep starts thousands. */
+/* Stacks of ended fibers, kept for later ones, because a sweep starts thousands of fibers. */
 struct comm_stack {
     void *stack;
     size_t bytes;
     struct comm_stack *next;
 };
 
-/* A new stack: its lowest page may not be touched, so an overflow is a fault and no damage. */
+/* Map a new stack. Its lowest page is protected, so that an overflow is a fault and not a
+ * corruption. */
 static void *stack_map(size_t bytes)
 {
     const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
@@ -110,7 +114,7 @@ static void *stack_map(size_t bytes)
     return stack;
 }
 
-/* A kept stack of just this size, or a new one. */
+/* A kept stack of exactly this size, or a new one. */
 static void *stack_take(struct comm *comm, size_t bytes)
 {
     for (struct comm_stack **p = &comm->stacks; *p; p = &(*p)->next) {
@@ -124,7 +128,7 @@ static void *stack_take(struct comm *comm, size_t bytes)
     return stack_map(bytes);
 }
 
-/* Keep a stack for the next fiber of its size. */
+/* Keep a stack for the next fiber with this size. */
 static void stack_give(struct comm *comm, void *stack, size_t bytes)
 {
     struct comm_stack *entry = wsc_alloc(WSC_MEM_COMM, 1, sizeof *entry);
@@ -146,7 +150,7 @@ void comm_fiber_free_stacks(struct comm *comm)
     }
 }
 
-/* makecontext passes ints only: the pointer travels as two halves. */
+/* makecontext() passes only ints, so the pointer is passed as two halves. */
 static void fiber_main(unsigned high, unsigned low)
 {
     struct comm_fiber *f = (struct comm_fiber *)((uintptr_t)high << 32 | (uintptr_t)low);
@@ -158,7 +162,7 @@ static void fiber_main(unsigned high, unsigned low)
     comm_enter(comm);
     f->state = FIBER_DONE;
     __sanitizer_start_switch_fiber(NULL, w->scheduler_stack, w->scheduler_stack_bytes);
-    switch_from(&f->place, &w->scheduler);
+    switch_from(&f->resume_at, &w->scheduler);
     WSC_CHECK(false, "fiber %s could not leave", f->name);
 }
 
@@ -174,8 +178,8 @@ enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64
         wsc_free(f);
         return WSC_RAISE(WSC_NOMEM, "no memory for a stack of %lld bytes", (long long)stack_bytes);
     }
-    f->place.watched = __tsan_create_fiber(0);
-    ucontext_t *context = &f->place.context;
+    f->resume_at.watched = __tsan_create_fiber(0);
+    ucontext_t *context = &f->resume_at.context;
     (void)getcontext(context);
     context->uc_stack.ss_sp = f->stack;
     context->uc_stack.ss_size = f->stack_bytes;
@@ -189,7 +193,7 @@ enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64
 void comm_fiber_destroy(struct comm_fiber *fiber)
 {
     if (!fiber) return;
-    __tsan_destroy_fiber(fiber->place.watched);
+    __tsan_destroy_fiber(fiber->resume_at.watched);
     stack_give(fiber->comm, fiber->stack, fiber->stack_bytes);
     wsc_free(fiber);
 }
@@ -202,20 +206,19 @@ static void resume(struct comm_fiber *fiber)
     w->running = fiber;
     w->scheduler.watched = __tsan_get_current_fiber();
     __sanitizer_start_switch_fiber(&fake, fiber->stack, fiber->stack_bytes);
-    switch_from(&w->scheduler, &fiber->place);
+    switch_from(&w->scheduler, &fiber->resume_at);
     __sanitizer_finish_switch_fiber(fake, NULL, NULL);
     w->running = NULL;
 }
 
-/* Back to resume(); returns when somebody has made the fiber ready and the scheduler has
- * come to it. */
+/* Switch back to resume(). Returns when the fiber was made ready and the scheduler runs it. */
 void comm_fiber_block(struct comm *comm)
 {
     struct comm_worker *w = comm_here(comm);
     struct comm_fiber *self = w->running;
     WSC_CHECK(self, "only a fiber can wait for a link");
     __sanitizer_start_switch_fiber(&self->fake_stack, w->scheduler_stack, w->scheduler_stack_bytes);
-    switch_from(&self->place, &w->scheduler);
+    switch_from(&self->resume_at, &w->scheduler);
     __sanitizer_finish_switch_fiber(self->fake_stack, &w->scheduler_stack,
                                     &w->scheduler_stack_bytes);
 }

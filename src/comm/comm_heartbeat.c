@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Heartbeats: a thread per rank reports to rank 0's that the process runs, what it has done and for
- * whom it waits; rank 0's answers.  They travel over TCP and not over MPI, so that they neither
- * need the main thread nor change its order of messages.  Whoever misses the other for too long
- * prints one line and ends its process, on which the launcher ends the rest; so does rank 0 when
- * all ranks wait and none has moved for too long.  Nothing here touches values or virtual time. */
+/* Heartbeats: a thread per rank reports to that of rank 0 that the process runs, what it has done
+ * and what it waits for; rank 0 answers. Beats use TCP instead of MPI, so they neither need the
+ * main thread nor change the order of its messages. A process that does not hear its peer for too
+ * long prints one line and ends, whereupon the launcher ends the others. Rank 0 also ends the job
+ * when all ranks wait and none has made progress for too long. Values and virtual time are not
+ * affected. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -24,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Bytes of what a rank waits for; addresses of a host; beats within the limit, so that several may
- * be lost; milliseconds to connect; waits that a message names. */
+/* TEXT_BYTES: text of what a rank waits for. Then: most addresses of a host; beats within the time
+ * limit, so that several may be lost; milliseconds to connect; most waits that a message lists. */
 enum {
     TEXT_BYTES = 160,
     MOST_ADDRESSES = 8,
@@ -34,7 +35,7 @@ enum {
     NAMED_WAITS = 6
 };
 
-/* Where rank 0 listens; the token keeps strangers out. */
+/* Address of rank 0. The token rejects connections of other programs. */
 struct comm_invitation {
     char host[COMM_HOST_BYTES];
     uint64_t token[2];
@@ -43,8 +44,8 @@ struct comm_invitation {
     in_port_t port; /* network order; 0: nobody listens */
 };
 
-/* From a rank: on its way in with the token, later with what it does.  From rank 0: only that it
- * runs, or that it leaves. */
+/* A beat. From a rank: first the token, later its state. From rank 0: that it runs, or that it
+ * ends. */
 struct comm_beat {
     uint64_t token[2];
     int32_t rank, leaves, waits;
@@ -52,9 +53,9 @@ struct comm_beat {
     char host[COMM_HOST_BYTES], text[TEXT_BYTES];
 };
 
-/* What is known of the other end of a connection. */
+/* State of the other end of a connection. */
 struct comm_peer {
-    int fd; /* -1: not connected, or has left */
+    int fd; /* -1: not connected, or the connection was closed */
     int rank;
     bool left;
     double heard_s;
@@ -63,22 +64,22 @@ struct comm_peer {
     char partial[sizeof(struct comm_beat)];
 };
 
-/* The watch of one rank: rank 0's has a peer for every other rank, theirs have rank 0 alone.
- * `moves` and `waits` are written by the main thread and read by the watch's. */
+/* The heartbeats of one rank. Rank 0 has a peer for every other rank; other ranks have rank 0 as
+ * the only peer. The main thread writes `moves` and `waits`, the heartbeat thread reads them. */
 struct comm_watch {
     int rank, size;
     double limit_s;
     struct comm_invitation invitation;
     int listener;
-    struct comm_peer *peer; /* owned: of rank 0 one per rank, else rank 0 alone */
+    struct comm_peer *peer; /* owned: on rank 0 one for each rank, else rank 0 alone */
     int n_peers;
     pthread_t thread;
     bool started;
     atomic_bool stop, waits;
     atomic_ullong moves;
-    pthread_mutex_t lock; /* of text */
+    pthread_mutex_t lock; /* protects `text` */
     char host[COMM_HOST_BYTES], text[TEXT_BYTES];
-    unsigned long long seen_moves; /* of all ranks, when something last moved */
+    unsigned long long seen_moves; /* sum of `moves` of all ranks when one last made progress */
     double moved_s;
 };
 
@@ -102,7 +103,8 @@ void comm_watch_waits(struct comm_watch *w, const char *text)
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-/* The main thread may be anywhere, in MPI too: print and go.  The launcher ends the others. */
+/* Print and exit at once: the main thread may be anywhere, also inside MPI. The launcher ends the
+ * others. */
 static _Noreturn void give_up(const char *what)
 {
     (void)fprintf(stderr, "wsc: error: %s\n", what);
@@ -110,7 +112,7 @@ static _Noreturn void give_up(const char *what)
     _exit(wsc_err_exit_status(WSC_DEADLOCK));
 }
 
-/* "; rank 3: wafer 0 waits for role 2 to send weights", for those that wait. */
+/* Append "; rank 3: wafer 0 waits for role 2 to send weights" for each rank that waits. */
 static void append_waits(const struct comm_watch *w, char *text, size_t size)
 {
     size_t used = strlen(text);
@@ -126,8 +128,8 @@ static void append_waits(const struct comm_watch *w, char *text, size_t size)
     (void)snprintf(text + used, size - used, "; rank %d: %s", w->rank, w->text);
 }
 
-/* End the process because a peer is silent; the message has the wait-for graph as far as it is
- * known. */
+/* End the process because a peer is silent; the message has the known part of the wait-for graph.
+ * */
 static _Noreturn void lost(const struct comm_watch *w, const struct comm_peer *p, const char *how)
 {
     char text[2048];
@@ -156,32 +158,34 @@ static void send_beat(struct comm_watch *w, const struct comm_peer *p, bool leav
     (void)send(p->fd, &b, sizeof b, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The token of the job, and a rank that it has: anything may connect to an open port. */
-static bool is_ours(const struct comm_watch *w, const struct comm_beat *b)
+/* True when the beat has the token of the job and a rank of it: any process may connect to an open
+ * port. */
+static bool is_of_this_job(const struct comm_watch *w, const struct comm_beat *b)
 {
     return !memcmp(b->token, w->invitation.token, sizeof b->token) && b->rank >= 0 &&
            b->rank < w->size;
 }
 
-/* Note what a peer reported.  Texts are ended here, since they come from outside. */
+/* Store what a peer reported. Texts are terminated here, because they come from outside. */
 static void take_beat(struct comm_watch *w, struct comm_peer *p, struct comm_beat *b)
 {
     b->host[COMM_HOST_BYTES - 1] = b->text[TEXT_BYTES - 1] = '\0';
-    if (!is_ours(w, b) || (p->rank >= 0 && b->rank != p->rank)) return;
+    if (!is_of_this_job(w, b) || (p->rank >= 0 && b->rank != p->rank)) return;
     p->rank = b->rank;
     p->newest = *b;
     p->heard_s = wsc_clock_s();
     p->left = b->leaves != 0;
 }
 
-/* Close; a silent peer is noticed by the time since it was heard, not by the closed connection. */
-static void hang_up(struct comm_peer *p)
+/* Close the connection. A silent peer is detected by the time since its last beat, not by the
+ * closed connection. */
+static void close_connection(struct comm_peer *p)
 {
     if (p->fd >= 0) (void)close(p->fd);
     p->fd = -1;
 }
 
-/* What has arrived; a beat may come in pieces. */
+/* Read what has arrived from a peer; a beat may arrive in pieces. */
 static void read_peer(struct comm_watch *w, struct comm_peer *p)
 {
     for (;;) {
@@ -196,12 +200,13 @@ static void read_peer(struct comm_watch *w, struct comm_peer *p)
         p->n_read = 0;
         take_beat(w, p, &b);
     }
-    hang_up(p);
+    close_connection(p);
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* A newcomer takes the place of its rank with its first beat; strangers never get one. */
+/* Accept a connection. The first beat names the rank, and so the entry of the peer; a connection
+ * without a valid beat is closed. */
 static void accept_one(struct comm_watch *w)
 {
     struct comm_beat b;
@@ -210,7 +215,7 @@ static void accept_one(struct comm_watch *w)
     if (fd < 0) return;
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
     const bool whole = recv(fd, &b, sizeof b, MSG_WAITALL) == (ssize_t)sizeof b;
-    if (!whole || !is_ours(w, &b) || b.rank < 1 || w->peer[b.rank - 1].fd >= 0) {
+    if (!whole || !is_of_this_job(w, &b) || b.rank < 1 || w->peer[b.rank - 1].fd >= 0) {
         (void)close(fd);
         return;
     }
@@ -219,7 +224,7 @@ static void accept_one(struct comm_watch *w)
     take_beat(w, p, &b);
 }
 
-/* The IPv4 addresses of this host, for ranks on other hosts; loopback is for those on this one. */
+/* The IPv4 addresses of this host, for ranks on other hosts, and loopback for ranks on this one. */
 static void list_addresses(struct comm_invitation *inv)
 {
     struct ifaddrs *all = NULL;
@@ -234,8 +239,8 @@ static void list_addresses(struct comm_invitation *inv)
     freeifaddrs(all);
 }
 
-/* Rank 0: choose a token, listen on any port.  When it fails the port stays 0, and nobody connects.
- */
+/* Rank 0: choose a token and listen on any port. After an error the port is 0, and no rank
+ * connects. */
 static void listen_here(struct comm_watch *w)
 {
     struct comm_invitation *inv = &w->invitation;
@@ -284,7 +289,7 @@ static void connect_to_first(struct comm_watch *w)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* End the process when a peer has not been heard for the limit. */
+/* End the process when a peer was silent for the time limit. */
 static void check_peers(struct comm_watch *w, double now)
 {
     char how[80];
@@ -296,7 +301,7 @@ static void check_peers(struct comm_watch *w, double now)
     }
 }
 
-/* Rank 0: when every rank waits, nobody can move; when nobody moves for long enough, that is it. */
+/* Rank 0: end the job when every rank waits and none has made progress for the time limit. */
 static void check_moves(struct comm_watch *w, double now)
 {
     char text[2048];
@@ -317,16 +322,17 @@ static void check_moves(struct comm_watch *w, double now)
     give_up(text);
 }
 
-/* After a sleep of the whole machine or of this process nobody else is to blame. */
-static void forgive(struct comm_watch *w, double now)
+/* Restart all deadlines: after a sleep of the machine or of this process, silence of a peer means
+ * nothing. */
+static void restart_deadlines(struct comm_watch *w, double now)
 {
     w->moved_s = now;
     for (int i = 0; i < w->n_peers; i++)
         w->peer[i].heard_s = now;
 }
 
-/* Wait up to @p ms for beats and newcomers, and read them. */
-static void listen_for(struct comm_watch *w, struct pollfd *fds, int ms)
+/* Wait up to @p ms for beats and new connections, and read them. */
+static void wait_for_beats(struct comm_watch *w, struct pollfd *fds, int ms)
 {
     for (int i = 0; i < w->n_peers; i++)
         fds[i] = (struct pollfd){.fd = w->peer[i].fd, .events = POLLIN};
@@ -337,7 +343,7 @@ static void listen_for(struct comm_watch *w, struct pollfd *fds, int ms)
     if (fds[w->n_peers].revents) accept_one(w);
 }
 
-/* The thread of the watch: listens, sends a beat each period, checks. */
+/* The heartbeat thread: receives beats, sends a beat in each period, checks the time limits. */
 static void *run_watch(void *arg)
 {
     struct comm_watch *w = arg;
@@ -345,9 +351,9 @@ static void *run_watch(void *arg)
     struct pollfd *fds = wsc_alloc(WSC_MEM_COMM, (size_t)w->n_peers + 1, sizeof *fds);
     double beat_s = 0, before = wsc_clock_s();
     while (fds && !atomic_load(&w->stop)) {
-        listen_for(w, fds, 50);
+        wait_for_beats(w, fds, 50);
         const double now = wsc_clock_s();
-        if (now - before > w->limit_s / 2) forgive(w, now);
+        if (now - before > w->limit_s / 2) restart_deadlines(w, now);
         before = now;
         if (now - beat_s < period_s) continue;
         beat_s = now;
@@ -405,7 +411,8 @@ void comm_guard_end(struct comm_guard *g)
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
-/* The watch without connections; the caller's comm_watch_end() releases it also after an error. */
+/* Make the heartbeats without connections. After an error, too, comm_watch_end() of the caller
+ * frees them. */
 static enum wsc_err make(struct comm *comm, double limit_s, struct comm_watch **out)
 {
     struct comm_watch *w;
@@ -424,7 +431,7 @@ static enum wsc_err make(struct comm *comm, double limit_s, struct comm_watch **
     return WSC_OK;
 }
 
-/* Connect all ranks to rank 0.  Collective.  Ranks that rank 0 cannot hear are not watched, with a
+/* Connect all ranks to rank 0. Collective. Ranks that cannot reach rank 0 are not watched, with a
  * warning; the run continues. */
 static enum wsc_err join(struct comm *comm, struct comm_watch *w)
 {
@@ -434,7 +441,7 @@ static enum wsc_err join(struct comm *comm, struct comm_watch *w)
     TRY_MPI(MPI_Bcast(&w->invitation, (int)sizeof w->invitation, MPI_BYTE, 0, comm->world));
     if (comm->rank) connect_to_first(w);
     if (comm->rank) reached = w->peer->fd >= 0;
-    forgive(w, wsc_clock_s());
+    restart_deadlines(w, wsc_clock_s());
     if (!reached) w->peer->rank = -1;
     TRY_MPI(MPI_Reduce(&reached, &n_reached, 1, MPI_INT, MPI_SUM, 0, comm->world));
     if (comm->rank == 0 && n_reached < comm->size)
@@ -447,7 +454,7 @@ enum wsc_err comm_watch_start(struct comm *comm, double limit_s)
 {
     struct comm_watch *w = NULL;
     if (comm->size == 1) return WSC_OK;
-    /* Other hosts may have another environment: rank 0's counts. */
+    /* Other hosts may have another environment, so the limit of rank 0 is used. */
     TRY_MPI(MPI_Bcast(&limit_s, 1, MPI_DOUBLE, 0, comm->world));
     if (limit_s <= 0) return WSC_OK;
     enum wsc_err rc = make(comm, limit_s, &w);
@@ -470,7 +477,7 @@ void comm_watch_end(struct comm *comm)
     if (w->started) (void)pthread_join(w->thread, NULL);
     for (int i = 0; w->peer && i < w->n_peers; i++) {
         send_beat(w, &w->peer[i], true);
-        hang_up(&w->peer[i]);
+        close_connection(&w->peer[i]);
     }
     if (w->listener >= 0) (void)close(w->listener);
     (void)pthread_mutex_destroy(&w->lock);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where things are: which ranks share a host, and which rank has which role.  MPI says who shares a
- * host, as the names of hosts need not differ. */
+/* Finds which ranks share a host, and stores which rank has which role. MPI reports which ranks
+ * share a host; names of hosts are not used, because they need not differ. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -8,31 +8,31 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* What a rank says of itself: the lowest rank on its host, and that host's name. */
-struct comm_home {
+/* The host of a rank: the lowest rank on it, and its name. */
+struct comm_rank_host {
     int first;
     char name[COMM_HOST_BYTES];
 };
 
-/* The communicator's members on this host are in the order of their ranks. */
-static enum wsc_err find_home(struct comm *comm, struct comm_home *home, int *n_here)
+/* Find the host of this rank. Members of `here` are in the order of their ranks. */
+static enum wsc_err find_host(struct comm *comm, struct comm_rank_host *own, int *n_here)
 {
     MPI_Comm here;
-    home->first = comm->rank;
-    (void)gethostname(home->name, sizeof home->name - 1);
+    own->first = comm->rank;
+    (void)gethostname(own->name, sizeof own->name - 1);
     if (!comm->use_mpi) return comm_share_processors(MPI_COMM_NULL);
     TRY_MPI(
         MPI_Comm_split_type(comm->world, MPI_COMM_TYPE_SHARED, comm->rank, MPI_INFO_NULL, &here));
     TRY_MPI(MPI_Comm_size(here, n_here));
-    TRY_MPI(MPI_Bcast(&home->first, 1, MPI_INT, 0, here));
+    TRY_MPI(MPI_Bcast(&own->first, 1, MPI_INT, 0, here));
     TRY(comm_share_processors(here));
     TRY_MPI(MPI_Comm_free(&here));
     return WSC_OK;
 }
 
-/* The homes of all ranks on every rank. */
-static enum wsc_err gather_homes(struct comm *comm, const struct comm_home *mine,
-                                 struct comm_home *all)
+/* Collect the hosts of all ranks on every rank. */
+static enum wsc_err gather_hosts(struct comm *comm, const struct comm_rank_host *mine,
+                                 struct comm_rank_host *all)
 {
     const int bytes = (int)sizeof *mine;
     all[comm->rank] = *mine;
@@ -41,8 +41,8 @@ static enum wsc_err gather_homes(struct comm *comm, const struct comm_home *mine
     return WSC_OK;
 }
 
-/* Numbers in the order of the hosts' first ranks, which are equal on every rank. */
-static void number_hosts(struct comm *comm, const struct comm_home *all)
+/* Number the hosts in the order of their lowest ranks, so that all ranks get the same numbers. */
+static void number_hosts(struct comm *comm, const struct comm_rank_host *all)
 {
     int n_hosts = 0;
     for (int r = 0; r < comm->size; r++) {
@@ -54,13 +54,13 @@ static void number_hosts(struct comm *comm, const struct comm_home *all)
 
 enum wsc_err comm_hosts_learn(struct comm *comm, int *n_here)
 {
-    struct comm_home home = {0}, *all;
+    struct comm_rank_host own = {0}, *all;
     *n_here = 1;
-    TRY(find_home(comm, &home, n_here));
+    TRY(find_host(comm, &own, n_here));
     TRY_NEW(comm->host_of_rank, WSC_MEM_COMM, comm->size);
     TRY_NEW(comm->host_name, WSC_MEM_COMM, comm->size);
     TRY_NEW(all, WSC_MEM_COMM, comm->size);
-    enum wsc_err rc = gather_homes(comm, &home, all);
+    enum wsc_err rc = gather_hosts(comm, &own, all);
     if (!rc) number_hosts(comm, all);
     wsc_free(all);
     return rc;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Payloads that are kept for another use, the last used first, within a number of bytes.
- *
- * Weights of a stage pass a link twice in a micro-batch, forward and backward.  Both ends of a link
- * between ranks keep the last payloads in a list of this kind; as both see the same messages in the
- * same order, the lists are equal, and a payload that the sender finds in its own is sent as its
- * index alone.  The order of a step is a palindrome, for which the last used are the right ones.
- * Called by comm_remote.c, and by MemoryX for the weights that it has packed. */
+/* A list of kept payloads, the most recently used first, with a limit in bytes. The weights of a
+ * stage pass a link twice in a micro-batch, forward and backward. Both ends of a link between ranks
+ * keep the last payloads in such a list. Both see the same messages in the same order, so the lists
+ * are equal, and the sender sends a payload of the list as its index alone. The order of stages in
+ * a step is a palindrome, for which the most recently used payloads are the best choice.
+ * comm_remote.c calls, and MemoryX for packed weights. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
 
 #include <string.h>
 
-/* Put entry @p i first. */
+/* Move entry @p i to the front. */
 static void use(struct comm_kept *kept, int i)
 {
     const struct comm_kept_entry entry = kept->entry[i];

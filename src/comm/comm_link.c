@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Links between roles: the virtual time of a message is computed where it is sent; within a rank it
- * is then queued at the receiving end, otherwise comm_remote.c takes it over.  A receiver blocks
- * its fiber until the next message is there, a sender while too many payloads wait. */
+/* Links between roles. The sender computes the virtual time of a message. Within a rank the message
+ * is then queued at the receiving end; otherwise comm_remote.c sends it. A receiver blocks its
+ * fiber until the next message is there, a sender while too many payloads wait. */
 #include "comm_queue.h"
 
 #include <wsc/check.h>
@@ -61,8 +61,8 @@ bool comm_link_sends_pieces(const struct comm_link *link)
     return link->comm->ahead && (link->early || !link->dst_local);
 }
 
-/* Payloads that nobody took yet are bounded, so that a fast sender cannot fill the host.  One that
- * is still being written does not wait yet. */
+/* Block while too many payloads wait at the receiver, so that a fast sender cannot fill the memory
+ * of the host. A payload that is still being written does not count. */
 static void wait_for_room(struct comm_link *link, const struct comm_buf *payload)
 {
     const int most = link->max_waiting + (payload->filled < payload->bytes);
@@ -75,7 +75,7 @@ static void wait_for_room(struct comm_link *link, const struct comm_buf *payload
     }
 }
 
-/* Tests make a link mute, or one message wrong; see inject_from_environment(). */
+/* For tests: make a link mute, or change one message (inject_from_environment()). */
 static bool is_lost(struct comm_link *link, struct comm_msg *msg)
 {
     struct comm *comm = link->comm;
@@ -86,7 +86,7 @@ static bool is_lost(struct comm_link *link, struct comm_msg *msg)
     return link->mute;
 }
 
-/* The message is on its way: @p node owns what it carries. */
+/* Deliver the message; @p node owns its contents. */
 static enum wsc_err deliver(struct comm_link *link, struct comm_node *node)
 {
     const bool carries = node->msg.payload != NULL;
@@ -105,15 +105,15 @@ static enum wsc_err deliver(struct comm_link *link, struct comm_node *node)
     return WSC_OK;
 }
 
-/* Identifies a message of a link, also when a step is repeated and on any rank.  Only lossy links
- * ask, so that it stays out of the path of all others. */
+/* Number that identifies a message of a link on any rank, also when a step is repeated. Only lossy
+ * links call, so the function is kept out of line. */
 __attribute__((noinline)) static uint64_t number_of(const struct comm_msg *msg)
 {
     const int64_t name[] = {msg->kind, msg->step, msg->index};
     return wsc_hash64(name, sizeof name, 0);
 }
 
-/* Virtual time is computed before the message leaves, so that it does not depend on when MPI
+/* Virtual time is computed before the message is sent, so that it does not depend on when MPI
  * delivers it. */
 static enum wsc_err send_message(struct comm_link *link, const struct comm_msg *msg)
 {
@@ -141,7 +141,7 @@ static enum wsc_err send_signal(struct comm_link *link, const struct comm_msg *m
     return deliver(link, node);
 }
 
-/* What the receiver does next is about the same transfer. */
+/* Record the arrival. The next events of the receiver belong to the same transfer. */
 static void record_arrival(struct comm_link *link, int transfer, struct comm_msg *msg)
 {
     struct vtime_recorder *r = comm_record_at(link->comm, msg->step, transfer);
@@ -195,7 +195,7 @@ enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg)
     return rc;
 }
 
-/* Messages that nobody took, after an error. */
+/* Release messages that were not received, after an error. */
 static void queue_destroy(struct comm_queue *q)
 {
     while (q->n) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How long to sleep between two looks at MPI while pieces of messages move between hosts.  Each
- * look takes a processor from threads that compute on this host, and those wait for each other; but
- * when all pieces in flight have moved before the next look, the wire waits.  So the sleep is twice
- * as long after few pieces and half as long after many, which follows any network.  Used by
- * comm_progress.c, while the main thread computes, and comm_run.c, while it waits.  Where nothing
- * says when it will come, and in collective calls, sleeps grow with the time of waiting. */
+/* Chooses how long to sleep between two polls of MPI while pieces of messages are transferred
+ * between hosts. A poll takes a processor from threads that compute and wait for each other; but
+ * when all pieces in flight are done before the next poll, the network is idle. So the sleep is
+ * doubled after few finished pieces and halved after many, which suits any network. comm_progress.c
+ * calls while the main thread computes, comm_run.c while it waits. Where the end of a wait cannot
+ * be foreseen, and in collective calls, sleeps grow with the time waited. */
 #include "comm_state.h"
 
 #include <sched.h>
@@ -32,10 +32,10 @@ void comm_nap_sleep(int64_t ns)
     (void)nanosleep(&nap, NULL);
 }
 
-/* Give the processor to those who have work: for a while whoever is ready gets a turn, then this
- * rank sleeps, longer each time.  With more ranks than processors it sleeps at once and for up to a
- * millisecond: a dozen that wake every few microseconds would take a processor of their own. */
-void comm_give_way(const struct comm *comm, int64_t spins)
+/* Yield for the first polls, then sleep, longer each time. With more ranks than processors, sleep
+ * at once and for up to a millisecond: a dozen ranks that wake every few microseconds would need a
+ * processor of their own. */
+void comm_yield_processor(const struct comm *comm, int64_t spins)
 {
     enum { YIELDS = 1000, FIRST_NAP_NS = 20000, LONGEST_NAP_NS = 200000, DOUBLE_AFTER = 4 };
     enum { LONGEST_CROWDED_NAP_NS = 1000000 };
@@ -51,7 +51,7 @@ void comm_give_way(const struct comm *comm, int64_t spins)
     comm_nap_sleep(ns < longest_ns ? ns : longest_ns);
 }
 
-/* MPI's own waits keep their processor busy, which ranks of the same host may need. */
+/* MPI_Wait() would keep the processor busy, which other ranks of the host may need. */
 int comm_wait(const struct comm *comm, MPI_Request *request)
 {
     enum { SPINS = 64 };
@@ -59,6 +59,6 @@ int comm_wait(const struct comm *comm, MPI_Request *request)
     for (int64_t spins = 0;; spins++) {
         const int mpi_rc = MPI_Test(request, &done, MPI_STATUS_IGNORE);
         if (mpi_rc != MPI_SUCCESS || done) return mpi_rc;
-        if (spins >= SPINS) comm_give_way(comm, spins - SPINS);
+        if (spins >= SPINS) comm_yield_processor(comm, spins - SPINS);
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Payloads that are read and sent while they arrive: cut-through on the host
- * (docs/decisions/0035).  A payload knows how many of its first bytes are there, or of its last
- * ones where these are made and used first, as gradients are.  Who receives over a link with
- * `early` gets it with the header and may send it on at once: each piece leaves when it has come.
- * Readers of other links, within the rank, wait until all of it is there. comm_remote.c sends and
- * receives the pieces; here is what fibers call, src/swarmx/swarmx_pieces.c and
- * src/wafer/wafer_pieces.c among them. */
+/* Payloads that are read and sent while they arrive: cut-through on the host (docs/decisions/0035).
+ * A payload records how many of its first bytes are there, or of its last bytes if those are
+ * produced and used first, as for gradients. The receiver on a link with `early` gets the payload
+ * with the header and may send it on at once: each piece is sent when it has arrived. Readers of
+ * other links, within the rank, wait for the complete payload. comm_remote.c sends and receives the
+ * pieces; this file has the functions that fibers call, for example swarmx_pieces.c and
+ * wafer_pieces.c. */
 #include "comm_queue.h"
 
 #include <wsc/check.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How many processors of its host a process may count as its own: those of its affinity mask, each
- * divided by the ranks whose masks have it too, and no more than its part of a quota of its control
- * group.  So four ranks that mpirun has bound to a core each have one, and two that share eight
- * have four each.  It decides how many threads a process starts, and no result. */
+/* Computes the number of processors that a process may use: those of its affinity mask, each
+ * divided by the number of ranks that have it in their masks, limited by the process's part of the
+ * quota of its control group. Four ranks that mpirun has bound to one core each have one processor;
+ * two ranks that share eight have four each. The number determines how many threads a process
+ * starts, and no result. */
 #include "comm_state.h"
 
 #include <wsc/log.h>
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static double mine = -1; /* below 0: not looked at yet */
+static double mine = -1; /* processors of this process; below 0: not computed yet */
 
 double comm_quota_of_processors(void)
 {
@@ -33,7 +34,7 @@ int comm_allowed_processors(void)
     return n > 0 ? n : 1;
 }
 
-/* The processors of the mask, each divided by how many have it: @p n_sharers of every processor. */
+/* Number of processors in the mask, each divided by @p n_sharers, the ranks that have it. */
 static double add_up(const cpu_set_t *mask, const int *n_sharers)
 {
     double sum = 0;
@@ -42,7 +43,7 @@ static double add_up(const cpu_set_t *mask, const int *n_sharers)
     return sum;
 }
 
-/* What the ranks of a job have found stays for the comms without MPI that come after. */
+/* The result of the ranks of a job is kept for later comms without MPI. */
 enum wsc_err comm_share_processors(MPI_Comm here)
 {
     if (here == MPI_COMM_NULL && mine >= 0) return WSC_OK;
@@ -62,8 +63,8 @@ enum wsc_err comm_share_processors(MPI_Comm here)
     return WSC_OK;
 }
 
-/* OMP_NUM_THREADS, of a list of which (one number per level of nested threads) the first counts; 0
- * where it is not set, or is no number, which is reported once. */
+/* OMP_NUM_THREADS; of a list (one number per level of nested threads) the first one. 0 if it is not
+ * set, or is not a number, which is reported once. */
 static int asked_threads(void)
 {
     enum { MOST_ASKED = 1024 };
@@ -82,7 +83,7 @@ static int asked_threads(void)
 
 int comm_threads(int most)
 {
-    /* Before any thread is started, so that comms made on several threads find it known. */
+    /* Before any thread is started, so that comms of several threads find the result. */
     if (mine < 0 && comm_share_processors(MPI_COMM_NULL)) return 1;
     const int asked = asked_threads();
     if (asked) return asked;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Progress of MPI while the main thread computes (docs/decisions/0031).  MPI moves messages only
- * inside its calls, and a kernel makes none for a second or more.  So a thread of each rank wakes
- * about every millisecond (comm_nap.c) and lets MPI move what is posted.
- *
- * One lock covers all of comm and all of MPI (MPI_THREAD_SERIALIZED).  The main thread holds it all
- * the time but while a fiber runs code outside comm; comm_enter() and comm_leave() stand at the
- * functions that fibers call.  The thread only tries the lock, so that it sleeps while the main
- * thread waits for messages, which then polls itself, and while it does anything else with MPI.
- * What the thread does wakes fibers, never runs one: neither values nor virtual time depend on it.
- * Read next: comm_remote.c, what is posted; comm_run.c, the main thread. */
+/* Progress of MPI while the main thread computes (docs/decisions/0031). MPI transfers messages only
+ * inside its calls, and a kernel makes none for a second or more. So a thread of each rank wakes
+ * about every millisecond (comm_nap.c) and polls MPI. One lock protects all of comm and MPI
+ * (MPI_THREAD_SERIALIZED). The main thread holds it, except while a fiber runs code outside comm;
+ * comm_enter() and comm_leave() are in the functions that fibers call. The thread only tries the
+ * lock: when the main thread has it, that one polls MPI itself. The thread makes fibers ready but
+ * never runs one, so neither values nor virtual time depend on it. Read next: comm_remote.c,
+ * comm_run.c. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -18,21 +16,22 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Nanoseconds of sleep when the main thread has MPI. */
+/* Nanoseconds of sleep while the main thread has the lock. */
 enum { IDLE_NAP_NS = 2000000 };
-/* With more ranks than processors threads that wake cost others their time. */
+/* With more ranks than processors, a thread that wakes takes time from others. */
 enum { CROWDED = 4 };
-/* Polls in a row without a completed request until a round ends, and in all: a poll moves about one
- * piece, and completes a request only with its last byte. */
+/* A round of polls ends after so many in a row without a completed request, or so many in all: a
+ * poll transfers about one piece, and completes a request only with its last byte. */
 enum { EMPTY_POLLS = 2, MOST_POLLS = 64 };
 
-/* False: the main thread has MPI. */
+/* False: the main thread has the lock. */
 static bool try_lock(struct comm_progress *p)
 {
     return !pthread_mutex_trylock(&p->lock);
 }
 
-/* Polls until nothing moves or the main thread wants MPI; then the next sleep is chosen. */
+/* Poll until nothing is transferred or the main thread wants the lock; then choose the next sleep.
+ * */
 static void poll_round(struct comm_progress *p, struct comm_nap *nap)
 {
     int empty = 0;
@@ -47,7 +46,8 @@ static void poll_round(struct comm_progress *p, struct comm_nap *nap)
     }
 }
 
-/* While the main thread has MPI the sleep is long, and short again when it begins to compute. */
+/* While the main thread has the lock the sleep is long; it is short again when that one begins to
+ * compute. */
 static void *run(void *arg)
 {
     struct comm_progress *p = arg;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The record of virtual time across ranks.  Each sequential program of a role has a recorder of its
- * own, numbered by the role and by its place among the role's programs, so that the ids of events
- * do not depend on who runs what; comm_recv() adds the arrival of a message to the receiver's.
- * After a pass rank 0 collects what all recorders hold.  Read by timeline. */
+/* The record of virtual time of all ranks. Each sequential program of a role has its own recorder,
+ * numbered by the role and by the index among its programs, so ids of events do not depend on which
+ * rank or thread runs the role. comm_recv() adds the arrival of a message to the receiver's
+ * recorder. After a pass rank 0 collects all recorders. timeline reads them. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
 
 #include <string.h>
 
-/* Most programs of a role: one sends, one receives. */
+/* Most programs of a role: one that sends, one that receives. */
 enum { PROGRAMS_PER_ROLE = 2 };
 
 static int count_programs(const struct comm *comm)
@@ -70,13 +70,13 @@ struct vtime_recorder *comm_recorder(const struct comm *comm)
 
 /* ---- gathering ------------------------------------------------------------------------------- */
 
-/* What precedes the arrays of a recorder on its way to rank 0. */
+/* Header of a recorder that is sent to rank 0; its arrays follow. */
 struct comm_record_head {
     int32_t id;
     int64_t n_before, n_events, n_edges, n_bars;
 };
 
-/* The first failure of the recorders here, and the bytes of what they hold. */
+/* The first error of the recorders on this rank, and the bytes of their contents. */
 static enum wsc_err measure(const struct comm *comm, int64_t *bytes)
 {
     *bytes = 0;
@@ -91,7 +91,7 @@ static enum wsc_err measure(const struct comm *comm, int64_t *bytes)
     return WSC_OK;
 }
 
-/* Copy items to a packed record; returns its end. */
+/* Copy items to a packed record. Returns the end of the record. */
 static char *put(char *to, const void *from, int64_t n, size_t item_bytes)
 {
     const size_t bytes = (size_t)n * item_bytes;
@@ -99,7 +99,7 @@ static char *put(char *to, const void *from, int64_t n, size_t item_bytes)
     return to + bytes;
 }
 
-/* Move what the recorders here hold to @p to. */
+/* Pack the recorders of this rank to @p to. */
 static void pack(struct comm *comm, char *to)
 {
     for (int i = 0; i < count_programs(comm); i++) {
@@ -116,7 +116,7 @@ static void pack(struct comm *comm, char *to)
     }
 }
 
-/* Copy items out of a packed record into memory of their own. */
+/* Copy items of a packed record to newly allocated memory. */
 static enum wsc_err get(const char **from, void **items, int64_t n, size_t item_bytes)
 {
     const size_t bytes = (size_t)n * item_bytes;
@@ -127,7 +127,7 @@ static enum wsc_err get(const char **from, void **items, int64_t n, size_t item_
     return WSC_OK;
 }
 
-/* One recorder from a packed record; out owns what was read also after an error. */
+/* Unpack one recorder; @p out owns the items that were read, also after an error. */
 static enum wsc_err unpack(const char **from, struct vtime_recorder *out)
 {
     struct comm_record_head head;
@@ -148,7 +148,7 @@ static enum wsc_err unpack(const char **from, struct vtime_recorder *out)
     return rc;
 }
 
-/* Bytes of rank @p from to rank 0, over @p world, which nothing else uses. */
+/* Send bytes of rank @p from to rank 0 over @p world, a communicator for this purpose alone. */
 static enum wsc_err move_bytes(const struct comm *comm, MPI_Comm world, int from, char *bytes,
                                int64_t n)
 {
@@ -163,7 +163,7 @@ static enum wsc_err move_bytes(const struct comm *comm, MPI_Comm world, int from
     return WSC_OK;
 }
 
-/* Rank 0: the recorders of one rank, by their ids. */
+/* Rank 0: receive the recorders of one rank and store them by their ids. */
 static enum wsc_err take_from(const struct comm *comm, MPI_Comm world, int rank, int64_t n,
                               struct vtime_recorder *program)
 {
@@ -180,8 +180,8 @@ static enum wsc_err take_from(const struct comm *comm, MPI_Comm world, int rank,
     return rc;
 }
 
-/* Other ranks: everything that was recorded here. */
-static enum wsc_err send_mine(struct comm *comm, MPI_Comm world, int64_t n)
+/* On ranks other than 0: send everything that was recorded on this rank. */
+static enum wsc_err send_recorded(struct comm *comm, MPI_Comm world, int64_t n)
 {
     char *bytes;
     TRY_NEW(bytes, WSC_MEM_COMM, n + 1);
@@ -191,8 +191,8 @@ static enum wsc_err send_mine(struct comm *comm, MPI_Comm world, int64_t n)
     return rc;
 }
 
-/* Sizes first, then each rank in turn, over a communicator of its own so that no tag of a link can
- * meet. */
+/* Collect sizes first, then the records of one rank after the other, on a communicator of their
+ * own, so that tags cannot be confused with those of links. */
 static enum wsc_err gather(struct comm *comm, int64_t mine, struct vtime_recorder *program)
 {
     MPI_Comm world = MPI_COMM_NULL;
@@ -203,7 +203,7 @@ static enum wsc_err gather(struct comm *comm, int64_t mine, struct vtime_recorde
     if (MPI_Gather(&n, 1, MPI_LONG_LONG, of_rank, 1, MPI_LONG_LONG, 0, comm->world) ||
         MPI_Comm_dup(comm->world, &world))
         rc = WSC_RAISE(WSC_MPI, "rank %d: the record of virtual time is not gathered", comm->rank);
-    if (!rc && comm->rank) rc = send_mine(comm, world, mine);
+    if (!rc && comm->rank) rc = send_recorded(comm, world, mine);
     for (int r = 1; !rc && !comm->rank && r < comm->size; r++)
         rc = take_from(comm, world, r, of_rank[r], program);
     if (!rc) TRY_MPI(MPI_Comm_free(&world));

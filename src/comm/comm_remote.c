@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The transport between ranks.  A message is a header and then its payload in chunks, all under the
- * link's tag.  MPI keeps the order of messages with the same source, tag and communicator, so
- * neither side needs sequence numbers: requests are posted in the order of the bytes.  At most
- * chunks_in_flight chunks of a message are posted at once, of those that are there (comm_pieces.c);
- * comm_remote_poll() moves all requests on. */
+/* The transport between ranks. A message is a header, then its payload in chunks, all with the tag
+ * of the link. MPI keeps the order of messages with equal source, tag and communicator, so sequence
+ * numbers are not needed: both sides post requests in the order of the bytes. At most
+ * chunks_in_flight chunks of a message are posted at once, of those that are available
+ * (comm_pieces.c). comm_remote_poll() completes the requests. */
 #include "comm_queue.h"
 
 #include <wsc/check.h>
 
 #include <string.h>
 
-/* Twice the room in the parallel arrays of requests; they keep what they have on failure. */
+/* Double the parallel arrays of requests; on failure they keep their contents. */
 static enum wsc_err grow_requests(struct comm *comm)
 {
     int capacity = comm->request_capacity ? 2 * comm->request_capacity : 64;
@@ -46,7 +46,8 @@ static enum wsc_err new_request(struct comm_link *link, enum comm_request_kind k
     return WSC_OK;
 }
 
-/* The next piece of a payload whose first @p posted bytes, or last ones, are posted. */
+/* The next piece of a payload of which @p posted bytes are posted, from its first or its last byte.
+ * */
 static char *piece_at(const struct comm_node *node, int64_t posted, int64_t bytes)
 {
     const int64_t first =
@@ -63,14 +64,14 @@ static int64_t next_chunk(const struct comm *comm, int64_t posted, int64_t total
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* Tests send too much; see inject_from_environment(). */
+/* For tests: send a header that is too long (inject_from_environment()). */
 static size_t header_bytes(struct comm *comm)
 {
     if (!comm->long_message || comm->worker[0]->n_sent < comm->long_message)
         return sizeof(struct comm_wire_header);
     comm->long_message = 0;
     return sizeof(struct comm_wire_header) +
-           sizeof(struct comm_node *); /* what follows in the node */
+           sizeof(struct comm_node *); /* next, which follows the wire header in the node */
 }
 
 /* Post header and chunks of the first outgoing message, as many as may be in flight. */
@@ -100,8 +101,8 @@ static enum wsc_err post_send(struct comm_link *link)
     return WSC_OK;
 }
 
-/* A payload that the receiver keeps is not sent again: the header names it.  Both ends put every
- * other payload of the link into their lists. */
+/* A payload that the receiver has kept is not sent again: the header has its index. Both ends add
+ * every other payload of the link to their lists. */
 static enum wsc_err keep_sent(struct comm_link *link, struct comm_node *node)
 {
     struct comm_buf *payload = node->msg.payload;
@@ -117,7 +118,7 @@ static enum wsc_err keep_sent(struct comm_link *link, struct comm_node *node)
     return WSC_OK;
 }
 
-/* Queue a message; it is posted at once when it is the first. */
+/* Queue a message; if it is the only one, post it at once. */
 enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node)
 {
     const struct comm_msg *m = &node->msg;
@@ -138,7 +139,7 @@ enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node)
     return link->outgoing.n == 1 ? post_send(link) : WSC_OK;
 }
 
-/* A piece has left: post the next one, or end the message and begin with the one after it. */
+/* A piece was sent: post the next one, or end the message and begin the next message. */
 static enum wsc_err sent(struct comm_link *link)
 {
     struct comm_node *node = link->outgoing.head;
@@ -156,8 +157,8 @@ static enum wsc_err sent(struct comm_link *link)
     return link->outgoing.n ? post_send(link) : WSC_OK;
 }
 
-/* Send what is there, over the links that have begun to send the payload; wake who reads it when it
- * is complete. */
+/* Send the available bytes on all links that have begun to send the payload; wake its reader when
+ * it is complete. */
 static enum wsc_err pass_on(struct comm_buf *buf)
 {
     for (struct comm_link *link = buf->comm->links; link; link = link->next) {
@@ -168,7 +169,7 @@ static enum wsc_err pass_on(struct comm_buf *buf)
     return WSC_OK;
 }
 
-/* Those that wait for no more bytes than are there. */
+/* Make the fibers ready whose bytes are there. */
 static void wake_waiters(struct comm_buf *buf)
 {
     struct comm_fiber **at = &buf->waiters;
@@ -183,7 +184,8 @@ static void wake_waiters(struct comm_buf *buf)
     }
 }
 
-/* The first @p bytes of @p buf are there, or the last: wake who waits for them, send them on. */
+/* Record that @p bytes bytes of @p buf are there, wake the fibers that wait for them and send them
+ * on. */
 enum wsc_err comm_remote_filled(struct comm_buf *buf, int64_t bytes)
 {
     WSC_CHECK(bytes >= buf->filled && bytes <= buf->bytes, "%lld of %lld bytes after %lld",
@@ -212,7 +214,7 @@ static enum wsc_err begin_pieces(struct comm_link *link)
     return WSC_OK;
 }
 
-/* Pieces may complete in any order; the payload grows by those that follow each other. */
+/* Pieces may complete in any order; only pieces without a gap before them extend the payload. */
 static enum wsc_err piece_arrived(struct comm_link *link, int64_t piece)
 {
     struct comm_buf *payload = link->incoming->msg.payload;
@@ -229,9 +231,9 @@ static enum wsc_err piece_arrived(struct comm_link *link, int64_t piece)
     return comm_remote_filled(payload, bytes < payload->bytes ? bytes : payload->bytes);
 }
 
-/* Over a network there is always a receive posted, so that no sender waits for a reader that
- * computes; what waits in memory is bounded by the credits of <wsc/stream.h>.  Inside a host one
- * message ahead of the reader is enough. */
+/* Over a network a receive is always posted, so that a sender does not wait for a reader that
+ * computes; the credits of <wsc/stream.h> bound the memory. Inside a host, one message ahead of the
+ * reader is enough. */
 enum wsc_err comm_remote_expect(struct comm_link *link)
 {
     struct comm *comm = link->comm;
@@ -248,7 +250,7 @@ enum wsc_err comm_remote_expect(struct comm_link *link)
     return WSC_OK;
 }
 
-/* Post chunks of the payload that is arriving, as many as may be in flight. */
+/* Post chunks of the arriving payload, as many as may be in flight. */
 static enum wsc_err post_recv(struct comm_link *link)
 {
     struct comm *comm = link->comm;
@@ -269,7 +271,7 @@ static enum wsc_err post_recv(struct comm_link *link)
     return WSC_OK;
 }
 
-/* Hand the complete message to the receiver, unless it has it, and expect the next one. */
+/* Hand the complete message to the receiver, unless it has it already, and expect the next one. */
 static enum wsc_err received_all(struct comm_link *link)
 {
     struct comm_node *node = link->incoming;
@@ -283,7 +285,7 @@ static enum wsc_err received_all(struct comm_link *link)
     return comm_remote_expect(link);
 }
 
-/* Hand a message to the receiver whose payload is still to come. */
+/* Hand a message to the receiver before its payload has arrived. */
 static enum wsc_err hand_over_early(struct comm_link *link)
 {
     struct comm_node *node = comm_node_take(link->comm->worker[0]);
@@ -294,7 +296,7 @@ static enum wsc_err hand_over_early(struct comm_link *link)
     return WSC_OK;
 }
 
-/* The header says how long the payload is: make room, post its chunks. */
+/* The header has the length of the payload: allocate memory and post its chunks. */
 static enum wsc_err received_header(struct comm_link *link)
 {
     struct comm_node *node = link->incoming;
@@ -338,7 +340,7 @@ int64_t comm_remote_left(const struct comm_link *link)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* What a completed request leads to. */
+/* Continue after a completed request. */
 static enum wsc_err finish(const struct comm_request *r)
 {
     switch (r->kind) {
@@ -353,7 +355,7 @@ static enum wsc_err finish(const struct comm_request *r)
     return WSC_OK;
 }
 
-/* Close the gaps that completed requests have left. */
+/* Remove the completed requests from the arrays. */
 static void drop_finished(struct comm *comm)
 {
     int kept = 0;
@@ -365,7 +367,8 @@ static void drop_finished(struct comm *comm)
     comm->n_requests = kept;
 }
 
-/* Which message failed, and with whom; @p mpi_rc and @p n are of MPI_Testsome. */
+/* The error of the message that failed, with its peer; @p mpi_rc and @p n are results of
+ * MPI_Testsome. */
 static enum wsc_err raise_failed(const struct comm *comm, int mpi_rc, int n)
 {
     char text[MPI_MAX_ERROR_STRING] = "";

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The scheduler of a rank: fibers run in turn until each of them waits for a link; then MPI works.
- * On one rank, without payloads, several threads may each have a part of them, see comm_workers.c.
- * A Kahn process network gives the same results in any order of turns.  When no fiber can run and
- * nothing is on its way, the run ends with the wait-for graph of the fibers. */
+/* The scheduler of a rank: it runs fibers one after the other until each of them waits for a link,
+ * and then polls MPI. A Kahn process network gives equal results in any order. On one rank and
+ * without payloads, several threads may each run a part of the fibers (comm_workers.c). When no
+ * fiber can run and no message is on its way, the run ends with the wait-for graph of the fibers.
+ * */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -29,8 +30,8 @@ enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg
     return WSC_OK;
 }
 
-/* Between hosts a long message takes its time however often this rank looks: sleep for a part of
- * what it would take at 10 Gbit/s, or less where pieces move faster.  False: no such message. */
+/* Between hosts a long message takes its time however often this rank polls: sleep for a part of
+ * its duration at 10 Gbit/s, or less if pieces arrive faster. False: there is no such message. */
 static bool sleep_through(struct comm *comm)
 {
     enum { BYTES_PER_US = 1250 };
@@ -47,7 +48,7 @@ static bool sleep_through(struct comm *comm)
 }
 
 /* Let the heartbeat report for whom this rank waits. */
-static void tell_waits(const struct comm *comm)
+static void report_waits(const struct comm *comm)
 {
     char waits[1500];
     if (!comm->watch) return;
@@ -55,30 +56,30 @@ static void tell_waits(const struct comm *comm)
     comm_watch_waits(comm->watch, waits[0] ? waits : "its messages are not taken");
 }
 
-/* Poll MPI until something moves.  Without a posted request nothing can come from outside: that is
- * a deadlock, found at once. */
+/* Poll MPI until something arrives or is sent. Without a posted request nothing can arrive from
+ * another rank: that is a deadlock, which is reported at once. */
 static enum wsc_err wait_until_moved(struct comm *comm)
 {
-    enum { LOOKS = 2, SPINS = 64, TELL_AT = 256, LOOK_AT_CLOCK = 1024 };
+    enum { POLLS = 2, SPINS = 64, REPORT_AT = 256, POLLS_PER_CLOCK = 1024 };
     double since = wsc_clock_s();
     bool moved = false;
     for (int64_t spins = 0; !moved; spins++) {
         TRY(comm_remote_poll(comm, &moved));
         if (moved) break;
         if (!comm->n_requests) return comm_raise_stuck(comm, "no role can move any more");
-        if (spins < LOOKS) continue;
+        if (spins < POLLS) continue;
         if (!sleep_through(comm)) {
             if (spins < SPINS) continue;
-            comm_give_way(comm, spins - SPINS);
+            comm_yield_processor(comm, spins - SPINS);
         }
-        if (spins == TELL_AT) tell_waits(comm);
-        if (spins % LOOK_AT_CLOCK == 0 && wsc_clock_s() - since > comm->stall_limit_s)
+        if (spins == REPORT_AT) report_waits(comm);
+        if (spins % POLLS_PER_CLOCK == 0 && wsc_clock_s() - since > comm->stall_limit_s)
             return comm_raise_stuck(comm, "nothing has arrived for too long");
     }
     return WSC_OK;
 }
 
-/* Nothing to run here: let MPI work. */
+/* No fiber can run: poll MPI until that changes, and report the wait to the heartbeat. */
 static enum wsc_err wait_for_others(struct comm *comm)
 {
     enum wsc_err rc = wait_until_moved(comm);
@@ -87,8 +88,8 @@ static enum wsc_err wait_for_others(struct comm *comm)
     return rc;
 }
 
-/* Nobody is ready: what has arrived may wake more fibers; then those compute that ask for it, and
- * else the rank waits. */
+/* Call when no fiber is ready. Messages that have arrived may make fibers ready; otherwise fibers
+ * that asked to compute do so; otherwise the rank waits. */
 static enum wsc_err find_work(struct comm *comm)
 {
     bool moved;
@@ -97,8 +98,8 @@ static enum wsc_err find_work(struct comm *comm)
     return wait_for_others(comm);
 }
 
-/* One turn: a ready fiber, and every eighth time a look at MPI, so that neither starves. */
-static enum wsc_err take_turn(struct comm *comm, int64_t turn)
+/* Run one ready fiber, and in every eighth round poll MPI, so that neither starves. */
+static enum wsc_err run_round(struct comm *comm, int64_t round)
 {
     enum { POLL_EVERY = 8 };
     bool moved;
@@ -106,14 +107,14 @@ static enum wsc_err take_turn(struct comm *comm, int64_t turn)
     if (!comm->worker[0]->ready_head) return find_work(comm);
     comm_watch_moved(comm->watch);
     TRY(comm_fiber_next(comm->worker[0]));
-    return turn % POLL_EVERY ? WSC_OK : comm_remote_poll(comm, &moved);
+    return round % POLL_EVERY ? WSC_OK : comm_remote_poll(comm, &moved);
 }
 
-/* Until all fibers have ended and what they sent has left. */
+/* Run until all fibers have ended and all their messages are sent. */
 static enum wsc_err run_all(struct comm *comm)
 {
-    for (int64_t turn = 1; comm->worker[0]->n_done < comm->n_fibers; turn++)
-        TRY(take_turn(comm, turn));
+    for (int64_t round = 1; comm->worker[0]->n_done < comm->n_fibers; round++)
+        TRY(run_round(comm, round));
     while (comm_remote_sending(comm))
         TRY(wait_for_others(comm));
     return WSC_OK;

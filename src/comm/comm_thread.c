@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Threads of a rank: how one is started, several that take items in turn, and for which worker one
- * runs fibers, see comm_workers.c.  A thread knows its worker by a variable of its own, so that
- * nothing is shared or locked there. */
+/* Threads of a rank: starts a thread, runs a queue of items on several threads, and records for
+ * which worker a thread runs fibers (comm_workers.c). The worker is a thread-local variable, so
+ * that nothing is shared or locked. */
 #include "comm_state.h"
 
 #include <errno.h>
@@ -22,11 +22,11 @@ bool comm_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 
 struct queue {
     const struct comm_items *items;
-    pthread_mutex_t lock; /* of what follows, and of begin() */
+    pthread_mutex_t lock; /* protects the following members and the call of begin() */
     int next, failed;
 };
 
-/* The next item before any that failed; -1: none. */
+/* The next item, if it comes before all items that failed; -1: none. */
 static int take_item(struct queue *q)
 {
     int i = -1;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Workers: threads that run fibers, each those of its own roles (comm_set_workers()).  As the roles
- * are a Kahn process network, neither values nor virtual time depend on how many there are.
- *
- * The first worker is the main thread; the others live for one comm_run().  A fiber stays with its
- * worker.  A message within a worker is queued as with one thread (comm_queue.h); one to a fiber of
- * another worker is handed over under the lock that all workers share: a copy, as queue entries
- * belong to workers too.  Whoever has no fiber that is ready looks for what was handed for some ten
- * microseconds and then sleeps.  When all are still, and nothing was handed, no fiber can move.
- *
- * Only jobs of one rank have several workers, and only messages without payloads cross. */
+/* Workers: threads of which each runs the fibers of its own roles (comm_set_workers()). Roles are a
+ * Kahn process network, so neither values nor virtual time depend on their number. The first worker
+ * is the main thread; the others live for one comm_run(). A message within a worker is queued
+ * (comm_queue.h). A message to a fiber of another worker is copied and handed over under a common
+ * lock, because queue entries belong to workers. A worker without a ready fiber polls for messages
+ * for some ten microseconds and then sleeps. When all workers are idle and no message was handed
+ * over, no fiber can continue. Only jobs of one rank have several workers, and only messages
+ * without payloads pass between workers. */
 #include "comm_queue.h"
 
 #include <wsc/check.h>
@@ -17,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message on its way to a fiber of another worker. */
+/* A message to a fiber of another worker. */
 struct comm_handed {
     struct comm_link *link;
     struct comm_msg msg;
@@ -87,7 +85,7 @@ enum wsc_err comm_set_workers(struct comm *comm, int n, const int *worker_of_rol
 
 /* ---- messages between them ------------------------------------------------------------------- */
 
-/* What was handed to @p w while it was away; the caller has the lock. */
+/* Queue the messages that were handed to @p w; the caller has the lock. */
 static enum wsc_err take_handed(struct comm_worker *w)
 {
     for (int i = 0; i < w->n_handed; i++) {
@@ -109,9 +107,9 @@ static enum wsc_err put_handed(struct comm_worker *w, const struct comm_handed *
     TRY_GROW(w->handed, WSC_MEM_COMM, w->handed_capacity, w->n_handed + 1);
     w->handed[w->n_handed++] = *h;
     atomic_store_explicit(&w->has_handed, true, memory_order_relaxed);
-    if (!w->is_still || w->has_ended) return WSC_OK;
-    w->is_still = false;
-    w->comm->n_still--;
+    if (!w->is_idle || w->has_ended) return WSC_OK;
+    w->is_idle = false;
+    w->comm->n_idle--;
     (void)pthread_cond_signal(&w->wake);
     return WSC_OK;
 }
@@ -143,11 +141,11 @@ static void end_all(struct comm *comm)
         (void)pthread_cond_signal(&comm->worker[i]->wake);
 }
 
-/* Look for a while before sleeping: a subtree takes less than a millisecond for a stage. */
-static void look_for_handed(const struct comm_worker *w)
+/* Poll for a while before sleeping: a subtree takes less than a millisecond for a stage. */
+static void poll_for_handed(const struct comm_worker *w)
 {
-    enum { LOOKS = 2000 };
-    for (int i = 0; i < LOOKS && !ends(w->comm); i++) {
+    enum { POLLS = 2000 };
+    for (int i = 0; i < POLLS && !ends(w->comm); i++) {
         if (atomic_load_explicit(&w->has_handed, memory_order_relaxed)) return;
 #if defined(__x86_64__)
         __builtin_ia32_pause();
@@ -155,30 +153,31 @@ static void look_for_handed(const struct comm_worker *w)
     }
 }
 
-/* Nothing to do, for now or, when all fibers have ended, for good; the caller has the lock. */
-static void be_still(struct comm_worker *w)
+/* Mark the worker as idle, for now or, when all its fibers have ended, for the rest of the run. The
+ * caller has the lock. When all workers are idle, the run ends. */
+static void become_idle(struct comm_worker *w)
 {
     struct comm *comm = w->comm;
-    w->is_still = true;
-    comm->n_still++;
-    if (comm->n_still == comm->n_workers) end_all(comm);
+    w->is_idle = true;
+    comm->n_idle++;
+    if (comm->n_idle == comm->n_workers) end_all(comm);
 }
 
-/* Take what was handed; where no fiber is ready, wait for it. */
+/* Take the messages that other workers handed over; if no fiber is ready, wait for some. */
 static enum wsc_err wait_for_handed(struct comm_worker *w)
 {
     struct comm *comm = w->comm;
-    if (!w->ready_head) look_for_handed(w);
+    if (!w->ready_head) poll_for_handed(w);
     (void)pthread_mutex_lock(&comm->workers_lock);
-    if (!w->n_handed && !w->ready_head) be_still(w);
-    while (!w->n_handed && w->is_still && !ends(comm))
+    if (!w->n_handed && !w->ready_head) become_idle(w);
+    while (!w->n_handed && w->is_idle && !ends(comm))
         (void)pthread_cond_wait(&w->wake, &comm->workers_lock);
     const enum wsc_err rc = take_handed(w);
     (void)pthread_mutex_unlock(&comm->workers_lock);
     return rc;
 }
 
-/* What was handed comes before the fibers that are ready, so that nobody waits for it long. */
+/* Messages that were handed over come before ready fibers, so that they do not wait for long. */
 static enum wsc_err take_turn(struct comm_worker *w)
 {
     if (atomic_load_explicit(&w->has_handed, memory_order_relaxed) || !w->ready_head)
@@ -186,7 +185,7 @@ static enum wsc_err take_turn(struct comm_worker *w)
     return w->ready_head ? comm_fiber_next(w) : WSC_OK;
 }
 
-/* Until its fibers have ended, or those of another one failed. */
+/* Run until the fibers of the worker have ended, or a fiber of another worker failed. */
 static void run_worker(struct comm_worker *w)
 {
     struct comm *comm = w->comm;
@@ -197,7 +196,7 @@ static void run_worker(struct comm_worker *w)
     (void)pthread_mutex_lock(&comm->workers_lock);
     if (w->rc) end_all(comm);
     w->has_ended = true;
-    if (!w->is_still) be_still(w);
+    if (!w->is_idle) become_idle(w);
     (void)pthread_mutex_unlock(&comm->workers_lock);
     (void)comm_thread_is_of(before);
 }
@@ -208,7 +207,8 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-/* The first one without a thread, which is the number of those that started. */
+/* Start a thread for every worker but the first. Returns the number of the first worker without
+ * one. */
 static int start_threads(struct comm *comm)
 {
     for (int i = 1; i < comm->n_workers; i++)
@@ -216,20 +216,20 @@ static int start_threads(struct comm *comm)
     return comm->n_workers;
 }
 
-/* Every link knows who runs its receiver. */
+/* Set the worker of the receiver of every link. */
 static void prepare(struct comm *comm)
 {
     for (struct comm_link *link = comm->links; link; link = link->next)
         link->reader = comm->worker[comm->worker_of_role[link->dst]];
     for (int i = 0; i < comm->n_workers; i++) {
-        comm->worker[i]->is_still = comm->worker[i]->has_ended = false;
+        comm->worker[i]->is_idle = comm->worker[i]->has_ended = false;
         comm->worker[i]->rc = WSC_OK;
     }
-    comm->n_still = 0;
+    comm->n_idle = 0;
     atomic_store(&comm->workers_end, false);
 }
 
-/* The error of the first worker that has one; messages for the next pass are queued. */
+/* Returns the error of the first worker that has one; queues messages for the next pass. */
 static enum wsc_err finish(struct comm *comm)
 {
     int n_done = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A Hugging Face folder to a checkpoint and params: config.json to params, params to a model, its
- * tensors matched with those of the folder by the family's table, then values moved a block at a
- * time. */
+/* Converts a Hugging Face folder to a checkpoint and params: config.json gives params, params give
+ * a model, the table of the family matches its tensors with those of the folder, and then values
+ * are copied a block at a time. */
 #include "hf_config.h"
 #include "hf_families.h"
 #include "hf_family.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* config.json to params and back, by the key tables of the families (hf_families.c): one row is one
- * key on both sides, a plain value, a word of a list, or a function of hf_special_keys.c.
- *
- * Every key of a folder is either converted by a row of the family's table, or must have the one
- * value that the model here has, or is on a list of keys without influence on what the model
- * computes.  Any other key is an error: it may well make another model out of the same tensors. */
+/* Converts config.json to params and back, by the key tables of the families (hf_families.c): a row
+ * has a key of both sides, with a plain value, a word of a list, or a function of
+ * hf_special_keys.c. Every key of a folder is either converted by a row of the family's table, or
+ * must have the only value that the model supports, or is on a list of keys without influence on
+ * the results of the model. Any other key is an error, because it may mean another model with the
+ * same tensors. */
 #include "hf_config.h"
 #include "hf_family.h"
 #include "hf_key.h"

@@ -1,5 +1,5 @@
-/** config.json from and to params, by the keys of a family (hf_key.h); keys that are more than a
- *  value are in hf_special_keys.h. */
+/** Conversion of config.json to params and back, by the keys of a family (hf_key.h). Keys that are
+ *  more than one value are in hf_special_keys.h. */
 #ifndef WSC_CONVERT_HF_CONFIG_H
 #define WSC_CONVERT_HF_CONFIG_H
 #include "hf_family.h"

@@ -11,12 +11,13 @@
 
 /** The families, in the order in which a configuration is tried; the last one has no name. */
 extern const struct convert_family convert_families[];
-/** The family of a folder's configuration, and the one that is called @p name. */
+/** The family of a folder's configuration, and the family with the name @p name. */
 enum wsc_err convert_family_of(const char *path, const json_t *config,
                                const struct convert_family **out) WSC_CHECKED;
 enum wsc_err convert_family_named(const char *name, const struct convert_family **out) WSC_CHECKED;
-/** Is @p name (of a folder) a buffer: a mask or a table of angles, no weight? */
+/** True when @p name (of a folder) is a buffer, such as a mask or a table of angles, and not a
+ *  weight. */
 bool convert_is_buffer(const char *name);
-/** Does @p name end with one of the list, whose end is NULL?  A NULL list is empty. */
+/** True when @p name ends with one of the list, which ends with NULL. A NULL list is empty. */
 bool convert_ends_with(const char *const *ending, const char *name);
 #endif

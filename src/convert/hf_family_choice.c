@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which row of the families (hf_families.c) a folder or a name stands for, and which of a folder's
- * tensors are no weights. */
+/* Finds the family (hf_families.c) of a folder or of a name, and the tensors of a folder that are
+ * not weights. */
 #include "hf_families.h"
 
 #include <wsc/text.h>

@@ -1,5 +1,5 @@
-/** A configuration key on both sides, and what its functions are given: the configuration on its
- * way to params, or the params on their way to config.json. */
+/** A configuration key on both sides, and the arguments of its functions: the configuration that is
+ *  converted to params, or the params that are converted to config.json. */
 #ifndef WSC_CONVERT_HF_KEY_H
 #define WSC_CONVERT_HF_KEY_H
 #include <wsc/err.h>
@@ -17,24 +17,24 @@ enum convert_value { CONVERT_INT, CONVERT_REAL, CONVERT_BOOL, CONVERT_TEXT };
 struct convert_word {
     const char *hf, *cs;
 };
-/** A folder's configuration on its way to params. */
+/** A folder's configuration that is converted to params. */
 struct convert_yaml {
     const struct convert_source *from;
     const struct convert_family *family;
     const struct convert_key *key; /**< the row that is being converted */
     FILE *out;
 };
-/** Our side: params, the model they give. */
+/** The side of this program: params, and the model of these params. */
 struct convert_side {
     const struct convert_family *family;
     const struct zoo_params *params;
     const struct model *model;
-    bool fold; /**< to Hugging Face: the model's factors become part of its tensors */
+    bool fold; /**< to Hugging Face: multiply the model's factors into its tensors */
 };
 enum { CONVERT_MAX_READS = 4 };
-/** A configuration key on both sides: one value, as it stands or through `word`.  Without `cs` the
- *  folder must have `fixed`, without `hf` the params must (with `any`: may have anything).  A key
- *  that is more than a value has functions. */
+/** A configuration key on both sides: one value, unchanged or converted by `word`. Without `cs` the
+ *  folder must have the value `fixed`; without `hf` the params must have it (any value with `any`).
+ *  A key that is more than one value has functions. */
 struct convert_key {
     const char *hf, *old_hf; /**< key of config.json; another name that some folders have */
     const char *cs;          /**< key below `model.` */
@@ -45,6 +45,6 @@ struct convert_key {
     const struct convert_word *word; /**< pairs, {NULL, NULL} at the end */
     enum wsc_err (*to_cs)(struct convert_yaml *y);
     enum wsc_err (*to_hf)(json_t *config, const struct convert_side *cs);
-    const char *reads[CONVERT_MAX_READS]; /**< other keys of config.json that to_cs takes in */
+    const char *reads[CONVERT_MAX_READS]; /**< other keys of config.json that to_cs reads */
 };
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* config.json as a document: where a key stands in it, and errors that name that place.  jansson
- * does not keep places, so a key is looked for again in the text.  Errors of the params that were
- * made of it are rewritten in its keys and places: the user never sees the params.
- * hf_special_keys.c and hf_config.c read the values; from_hf.c begins here. */
+/* config.json as a document: the position of a key, and errors with this position. jansson does not
+ * keep positions, so the key is searched in the text. The user never sees the params that are made
+ * from config.json, so errors of these params are changed to its keys and positions.
+ * hf_special_keys.c and hf_config.c read the values; from_hf.c calls first. */
 #include "hf_source.h"
 #include "hf_family.h"
 #include "hf_key.h"

@@ -1,5 +1,5 @@
-/** A folder's config.json, with its text, so that errors name file, line, column and key also when
- *  the params made of it are refused. */
+/** A folder's config.json with its text, so that errors have file, line, column and key, also when
+ *  the params made from it are refused. */
 #ifndef WSC_CONVERT_HF_SOURCE_H
 #define WSC_CONVERT_HF_SOURCE_H
 #include <wsc/err.h>
@@ -15,20 +15,20 @@ struct convert_source {
     size_t n;         /**< of the bytes */
     json_t *json;     /**< the object, owned */
 };
-/** Take in @p n bytes of config.json, for convert_source_fini() also after an error; @p path is
- *  borrowed. */
+/** Parse @p n bytes of config.json. Free with convert_source_fini(), also after an error; @p path
+ *  is borrowed. */
 enum wsc_err convert_source_parse(struct convert_source *s, const char *path, const char *bytes,
                                   size_t n) WSC_CHECKED;
-/** Take in the file @p path, for convert_source_fini() also after an error. */
+/** Read the file @p path. Free with convert_source_fini(), also after an error. */
 enum wsc_err convert_source_read(struct convert_source *s, const char *path) WSC_CHECKED;
 void convert_source_fini(struct convert_source *s);
-/** Raise "path:line:column: key: text", with the place of the top-level key @p key if it is there.
- */
+/** Raise "path:line:column: key: text", with the position of the top-level key @p key if it exists.
+ *  */
 enum wsc_err convert_source_raise(const struct convert_source *s, enum wsc_err code,
                                   const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/** Raise the error @p rc of params again that were made of @p s and read under its path: with the
- *  keys and places of config.json. */
+/** Raise the error @p rc of params that were made from @p s and parsed under its path again, with
+ *  the keys and positions of config.json. */
 enum wsc_err convert_source_blame(const struct convert_source *s,
                                   const struct convert_family *family, enum wsc_err rc);
 #endif

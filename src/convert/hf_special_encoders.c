@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Configuration keys of encoders, and of the one with a decoder: their heads by the architecture
- * that config.json names, classes, positions of padding, vocabularies. */
+/* Configuration keys of encoders, and of the encoder with a decoder: heads by the architecture in
+ * config.json, classes, positions of padding, vocabularies. */
 #include "hf_config.h"
 #include "hf_family.h"
 #include "hf_source.h"

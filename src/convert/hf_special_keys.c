@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Configuration keys of the families that are more than one value: widths that follow from others,
- * groups of heads, experts, keys of the Model Zoo's decoders.  Each has a function to params and
- * one back, which the rows of hf_families.c name.  Rotary settings are in hf_special_rotary.c,
- * encoders in hf_special_encoders.c. */
+ * groups of heads, experts, keys of the Model Zoo's decoders. Each has a function to params and one
+ * back, which the rows of hf_families.c name. hf_special_rotary.c has rotary settings,
+ * hf_special_encoders.c keys of encoders. */
 #include "hf_special_keys.h"
 #include "hf_config.h"
 #include "hf_family.h"

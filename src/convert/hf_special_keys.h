@@ -5,26 +5,26 @@
 #include "hf_key.h"
 
 #define CONVERT_SPECIAL_MAP(XX)                                                                    \
-    XX(inner)            /**< n_inner; null: four times n_embd */                                  \
-    XX(ffn_hidden)       /**< ffn_hidden_size; absent: four times hidden_size */                   \
-    XX(four_hidden)      /**< no key: four times hidden_size */                                    \
-    XX(head_dim)         /**< rotary over whole heads; head_dim, where given, must be that */      \
-    XX(rotary_pct)       /**< share of a head that is rotated */                                   \
-    XX(rope_scaling)     /**< linear and llama3 */                                                 \
-    XX(kv_heads)         /**< num_key_value_heads; absent: all */                                  \
-    XX(num_kv_heads)     /**< Falcon's name of it */                                               \
-    XX(multi_query)      /**< one key and value head, or all */                                    \
-    XX(experts)          /**< number, how many a token takes, factor of the balancing loss */      \
+    XX(inner)        /**< n_inner; null: four times n_embd */                                      \
+    XX(ffn_hidden)   /**< ffn_hidden_size; absent: four times hidden_size */                       \
+    XX(four_hidden)  /**< no key: four times hidden_size */                                        \
+    XX(head_dim)     /**< rotary over whole heads; head_dim, where given, must be that */          \
+    XX(rotary_pct)   /**< fraction of a head that is rotated */                                    \
+    XX(rope_scaling) /**< linear and llama3 */                                                     \
+    XX(kv_heads)     /**< num_key_value_heads; absent: that of all heads */                        \
+    XX(num_kv_heads) /**< num_kv_heads, the name of Falcon */                                      \
+    XX(multi_query)  /**< one key and value head, or all */                                        \
+    XX(experts) /**< number of experts, experts per token, factor of the load-balancing loss */    \
     XX(one_kv_head)      /**< no key: one key and value head for all */                            \
     XX(logits_scale)     /**< width_scale, or mup_output_alpha times mup_width_scale */            \
     XX(expansion)        /**< filter as a multiple of d_model */                                   \
     XX(mpt_attention)    /**< the object attn_config of MPT */                                     \
-    XX(quarters)         /**< heads that can be cut into four groups */                            \
-    XX(bert_heads)       /**< masked tokens alone, or pairs of sentences too */                    \
+    XX(quarters)         /**< heads that can be divided into four groups */                        \
+    XX(bert_heads)       /**< masked tokens alone, or also pairs of sentences */                   \
     XX(masked_head)      /**< masked tokens alone */                                               \
-    XX(labels)           /**< classes of a head: how many */                                       \
+    XX(labels)           /**< number of classes of a head */                                       \
     XX(head_dropout)     /**< dropout before a head of classes */                                  \
-    XX(padded_positions) /**< rows of the position table, those of padding with them */            \
+    XX(padded_positions) /**< rows of the position table, including those of padding */            \
     XX(pair_vocabulary)  /**< one vocabulary for encoder and decoder */
 
 #define XX(name)                                                                                   \
@@ -32,7 +32,7 @@
     enum wsc_err convert_##name##_to_hf(json_t *config, const struct convert_side *cs) WSC_CHECKED;
 CONVERT_SPECIAL_MAP(XX)
 #undef XX
-/** Base of the rotary frequencies, as rope_theta or among rope_parameters; the way back is that of
- * a plain value. */
+/** Base of the rotary frequencies, as rope_theta or in rope_parameters; the conversion back is that
+ *  of a plain value. */
 enum wsc_err convert_rope_theta_to_cs(struct convert_yaml *y) WSC_CHECKED;
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rotary settings: they stand in rope_theta, rope_scaling and partial_rotary_factor up to release 4
- * of the transformers library, in one object rope_parameters since release 5; both are read. */
+/* Converts rotary settings. Up to release 4 of the transformers library they are rope_theta,
+ * rope_scaling and partial_rotary_factor, since release 5 one object rope_parameters; both are
+ * read. */
 #include "hf_config.h"
 #include "hf_family.h"
 #include "hf_source.h"

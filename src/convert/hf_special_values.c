@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Numbers of config.json that functions of special keys read: the value of a key is taken as text
- * and its form checked. */
+/* Reads numbers of config.json for the functions of special keys: the value of a key is taken as
+ * text and its form is checked. */
 #include "hf_special_values.h"
 #include "hf_config.h"
 #include "hf_source.h"

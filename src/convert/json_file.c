@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* JSON files with a limit on their size, and errors with line and column; paths of the files of a
- * folder. */
+/* Reads JSON files with a limit on their size, and errors with line and column; makes paths of the
+ * files of a folder. */
 #include "json_file.h"
 
 #include <wsc/file.h>

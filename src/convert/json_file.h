@@ -1,5 +1,5 @@
-/** JSON files, small files and paths, with the limits that hold for everything read from a folder
- *  of a stranger. */
+/** JSON files, small files and paths, with limits, because the folders may come from other users.
+ *  */
 #ifndef WSC_CONVERT_JSON_FILE_H
 #define WSC_CONVERT_JSON_FILE_H
 #include <wsc/err.h>

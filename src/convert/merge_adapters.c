@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A checkpoint with low-rank adapters to one without: W + alpha / r B A takes the place of W, A and
- * B (Hu et al. 2021), summed in double precision, and the params lose `lora_params`.  The Model Zoo
- * has fold_lora_checkpoint.py for it.  One matrix is in memory at a time.
- * cmd_convert.c calls, with --from cs --to cs. */
+/* Converts a checkpoint with low-rank adapters to one without: W + alpha / r B A replaces W, A and
+ * B (Hu et al. 2021), summed in double precision, and `lora_params` is removed from the params, as
+ * by fold_lora_checkpoint.py of the Model Zoo. One matrix is in memory at a time. cmd_convert.c
+ * calls, with --from cs --to cs. */
 #include <wsc/convert.h>
 
 #include "tensor_map.h"

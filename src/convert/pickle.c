@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Python's pickle (protocols 0x80 of 2 to 5; Lib/pickletools.py of CPython describes the opcodes)
- * as data: opcodes of plain values run on a stack, a name must be one of the caller's list, and a
- * call is a function of that list.  There is no opcode here that imports, makes an object of a
- * class or runs code; one that is not in the table is refused with its position.
- *
- * Nothing recurses, so nesting takes no depth.  Items of collections are nodes of one array; every
- * node was a value on the stack, and MAX_VALUES bounds how many there ever were. */
+/* Reads Python's pickle (protocols 0x80 of 2 to 5; Lib/pickletools.py of CPython describes the
+ * opcodes) as data. Opcodes of plain values run on a stack; a name must be in the caller's list,
+ * and a call is a function of that list. No opcode imports a module, creates an object of a class
+ * or runs code; an opcode that is not in the table is refused with its position. Nothing recurses,
+ * so nested values cannot overflow the stack. Items of collections are nodes of one array; every
+ * node was a value on the stack, and MAX_VALUES bounds the number of values. */
 #include "pickle.h"
 
 #include <wsc/check.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A safetensors file being written: the header of all tensors first, then values in their order, in
- * the type of each. */
+/* Writes a safetensors file: first the header of all tensors, then values in their order, in the
+ * type of each tensor. */
 #include "safetensors_writer.h"
 #include "weight_files.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which tensors belong together, and which lines of them: the rules of a family (hf_families.c) for
- * every block and expert of a model.  Queries, keys and values that are three tensors on one side
- * and one on the other are joined by lines; rotary halves (i, i + d/2) there are pairs (2i, 2i + 1)
- * here, which is a permutation of lines.  tensor_mover.c moves the values. */
+/* Matches tensors of both sides and their lines: the rules of a family (hf_families.c) for every
+ * block and expert of a model. If queries, keys and values are three tensors on one side and one on
+ * the other, they are joined by lines. Rotary halves (i, i + d/2) of Hugging Face are pairs (2i, 2i
+ * + 1) here, which is a permutation of lines. tensor_mover.c copies the values. */
 #include "tensor_map.h"
 #include "hf_family.h"
 #include "hf_key.h"

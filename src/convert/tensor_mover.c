@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Values from one side to the other, a block at a time, so that memory does not grow with a tensor.
- * Lines that are consecutive on both sides move together; a transposed tensor moves by blocks of
- * its columns.  tensor_map.c says which line is which; from_hf.c and to_hf.c call this. */
+/* Copies values from one side to the other a block at a time, so that memory does not grow with a
+ * tensor. Lines that are consecutive on both sides are copied together; a transposed tensor is
+ * copied by blocks of its columns. tensor_map.c matches the lines; from_hf.c and to_hf.c call. */
 #include "tensor_mover.h"
 #include "hf_family.h"
 #include "json_file.h"

@@ -9,12 +9,12 @@
 #include <wsc/err.h>
 #include <wsc/model.h>
 
-/** Two blocks of memory and what they are filled from and emptied to. */
+/** Two blocks of memory, their source and their destination. */
 struct convert_mover {
     const struct convert_job *job;
     float *block, *turned; /**< owned */
-    int64_t elems;         /**< of each */
-    int64_t done, total;   /**< values, for the progress */
+    int64_t elems;         /**< elements of each block */
+    int64_t done, total;   /**< values, for the progress display */
     struct store_file *store;
     const struct convert_files *files; /**< from Hugging Face */
     const struct convert_tensor *from;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A checkpoint and params to a Hugging Face folder: config.json, safetensors files of bounded size
- * and their index.  config.json is written last: a folder without it is no model. */
+/* Converts a checkpoint and params to a Hugging Face folder: config.json, safetensors files of
+ * bounded size and their index. config.json is written last, because a folder without it is not a
+ * model. */
 #include "hf_config.h"
 #include "hf_families.h"
 #include "hf_key.h"

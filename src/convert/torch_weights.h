@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/** Does the last of the files begin as torch.save writes them, in either of its formats? */
+/** True when the last of the files begins as torch.save writes it, in either of its formats. */
 bool convert_torch_is(const struct convert_files *files);
 /** Add the tensors of the last of @p files, unsorted: a dictionary of names and tensors, whose
  *  values may be views of shared storages.  Errors: the format of before torch 1.6; a damaged zip

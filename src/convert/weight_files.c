@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Files with weights: opening, reading bytes, reading boxes of a tensor as fp32.  A tensor is a
- * place in a file with a type and two strides, so that a transposed or cut view of torch is read as
- * a row-major one.  safetensors.c and torch_weights.c say which tensors a file has; tensor_mover.c
+/* Files with weights: opens them, reads bytes, and reads boxes of a tensor as fp32. A tensor is an
+ * offset in a file with a type and two strides, so a transposed or partial view of torch is read as
+ * a row-major tensor. safetensors.c and torch_weights.c list the tensors of a file; tensor_mover.c
  * reads their values. */
 #include "weight_files.h"
 

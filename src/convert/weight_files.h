@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/** More dimensions than any weight has; a file with more is refused. */
+/** Most dimensions of a tensor; a file with more is refused. */
 enum { CONVERT_MAX_DIMS = 8 };
 /** Name of the type, as safetensors has it: "BF16". */
 const char *convert_dtype_name(enum convert_dtype dtype);
@@ -21,15 +21,15 @@ enum num_format convert_dtype_format(enum convert_dtype dtype);
 
 /** A tensor of a file. */
 struct convert_tensor {
-    const char *name; /**< owned by the files it belongs to */
+    const char *name; /**< owned by the files */
     enum convert_dtype dtype;
     const char *type; /**< name of the stored type, as safetensors has it: "I64"; static */
     int n_dims;
     int64_t shape[CONVERT_MAX_DIMS];
     int64_t n;         /**< elements */
     int64_t bytes;     /**< n times the size of one */
-    int file;          /**< which of the files */
-    int64_t at;        /**< of its first byte in that file */
+    int file;          /**< index of the file */
+    int64_t at;        /**< offset of its first byte in the file */
     int64_t stride[2]; /**< in elements, of the matrix (shape[0], rest); {width, 1}: row-major */
 };
 
@@ -48,8 +48,8 @@ struct convert_files {
 };
 /** Open @p path as the last of the files, without tensors: a regular file. */
 enum wsc_err convert_files_append(struct convert_files *files, const char *path) WSC_CHECKED;
-/** Refuse a name with control characters, which would act on the terminal that shows it: the names
- *  of a file stand in messages and tables. */
+/** Refuse a name with control characters: names are shown in messages and tables, and the
+ *  characters would control the terminal. */
 enum wsc_err convert_check_name(const struct convert_files *files, const char *name) WSC_CHECKED;
 /** Add a tensor of the last file; a copy of @p name becomes its name. */
 enum wsc_err convert_files_add(struct convert_files *files, const struct convert_tensor *t,
@@ -63,6 +63,6 @@ enum wsc_err convert_file_read(const struct convert_file *f, void *out, int64_t 
  *  shape[0] rows (a vector: one column) as fp32 into @p out (rows, columns), row-major. */
 enum wsc_err convert_files_read(const struct convert_files *files, const struct convert_tensor *t,
                                 const struct store_box *box, float *out) WSC_CHECKED;
-/** NULL allowed. */
+/** Free the object and set the pointer to NULL, which it may be before. */
 void convert_files_close(struct convert_files **files);
 #endif

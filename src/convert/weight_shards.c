@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which files a model consists of: one, or shards that an index lists, in safetensors or in the
- * format of torch.save; the first bytes of a file say which.  The index' member "weight_map" has
- * the file of every tensor; it must name the tensors of the shards, each in the shard that has it,
- * and no others. */
+/* Finds the files of a model: one file, or shards that an index lists, in safetensors or in the
+ * format of torch.save, which the first bytes of a file show. The member "weight_map" of the index
+ * has the file of every tensor; it must name exactly the tensors of the shards, each in the shard
+ * that has it. */
 #include "weight_shards.h"
 #include "json_file.h"
 #include "safetensors.h"

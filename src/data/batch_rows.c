@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows of a batch: those that every sample has, and those of packed texts and of encoders alone,
- * which are made when a source that has them first fills the batch.  batch_source.c calls. */
+/* Allocates the rows of a batch: those that every sample has, and those of packed texts and of
+ * encoders, when a source with such samples first fills the batch. batch_source.c calls. */
 #include "batch_rows.h"
 
 #include <wsc/check.h>

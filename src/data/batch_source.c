@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The training data as batches: opens the data sets of an input section, and fills a batch with
- * samples of the endless stream, sink tokens before them.  Files are in source_files.c, the order
- * of samples in source_order.c, what they may hold in source_values.c. */
+/* Training data as batches: opens the data sets of an input section, and fills a batch with samples
+ * of the endless stream, preceded by sink tokens. source_files.c has the files, source_order.c the
+ * order of samples, source_values.c checks their values. */
 #include "batch_rows.h"
 #include "encoder_rows.h"
 #include "source_state.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A dataset for an encoder of BERT's kind: tokens of all documents in a corpus (corpus.c, which
+/* Makes a dataset for an encoder such as BERT: tokens of all documents in a corpus (corpus.c, which
  * resumes a killed run), or questions in memory (squad_windows.c); samples of them (bert_layout.c);
- * masks (mask_tokens.c); files for the data loader (bert_files.c), each whole or not there.  A
- * sample is a function of text, request and seed.  cmd_data.c calls. */
+ * masks (mask_tokens.c); files for the data loader (bert_files.c), each of which is complete or
+ * absent. A sample is a function of text, request and seed. cmd_data.c calls. */
 #include <wsc/data_bert.h>
 
 #include "bert_files.h"

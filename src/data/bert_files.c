@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writers of samples for the Model Zoo's data loaders of BERT, a row of the table each: HDF5 of
+/* Writers of samples for the Model Zoo's data loaders of BERT, one row of the table each: HDF5 of
  * masked tokens (create_hdf5_files.py), CSV of masked tokens and of tokens that are masked when
- * they are read (create_csv*.py), CSV of questions (write_csv_qa.py).  Lists are written as Python
- * prints them; fields are quoted as in RFC 4180.  encoder_samples.c reads all of them again. */
+ * they are read (create_csv*.py), CSV of questions (write_csv_qa.py). Lists have the form of
+ * Python's print(); fields are quoted as in RFC 4180. encoder_samples.c reads the files. */
 #include "bert_files.h"
 
 #include <wsc/data_bert.h>

@@ -12,12 +12,13 @@
 /** A sample; arrays of T, of which the first n are tokens and the others padding. */
 struct data_bert_row {
     int32_t *ids, *types;
-    int32_t *spans, *positions; /**< of packed texts: tokens of the text after and before each */
-    int32_t *labels, *mask;     /**< of masked tokens, at their places */
+    /** of packed texts: tokens of the text after and before each token */
+    int32_t *spans, *positions;
+    int32_t *labels, *mask; /**< of masked tokens, at their positions */
     int64_t n;
-    bool random;             /**< the second text is none that follows the first */
-    int64_t first, last;     /**< places of the answer */
-    int64_t example, window; /**< of a question: its number, that of its sample */
+    bool random;             /**< the second text does not follow the first one */
+    int64_t first, last;     /**< positions of the first and last token of the answer */
+    int64_t example, window; /**< of a question: its number, and the number of its sample */
     bool impossible;         /**< the text has no answer */
 };
 /** A loader. */
@@ -25,14 +26,14 @@ struct data_bert_loader {
     const char *name;
     const char *ending;   /**< of its files, with the dot */
     const char *features; /**< JSON, the list of what a sample has */
-    const char *packed;   /**< those of packed texts; NULL: it has none */
+    const char *packed;   /**< features of packed texts; NULL: the loader has none */
     bool masks, may_pair; /**< masks are in the files; samples may be pairs of sentences */
     bool answers;
 };
 /** NULL: there is no such loader. */
 const struct data_bert_loader *data_bert_loader_find(const char *name);
 
-/** What a file will hold. */
+/** The contents of a file that is being written. */
 struct data_bert_shape {
     const struct data_bert_loader *loader;
     const struct data_wordpiece *words; /**< borrowed */
@@ -45,8 +46,8 @@ enum wsc_err data_bert_file_create(struct data_bert_file **out, const char *path
                                    const struct data_bert_shape *shape) WSC_CHECKED;
 enum wsc_err data_bert_file_put(struct data_bert_file *f,
                                 const struct data_bert_row *row) WSC_CHECKED;
-/** Sync and rename; the file is closed whatever happens. */
+/** Sync and rename the file. It is closed also after an error. */
 enum wsc_err data_bert_file_finish(struct data_bert_file **f) WSC_CHECKED;
-/** Close and remove; NULL inside allowed. */
+/** Close and remove the file; *@p file may be NULL. */
 void data_bert_file_discard(struct data_bert_file **f);
 #endif

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Samples of BERT from a corpus (Devlin et al. 2019, A.2; create_pretraining_data.py of its
- * release). Without pairs a document is cut into pieces of T - 2 tokens, and several may be packed
- * into a sample.  With pairs sentences are
- * taken until T - 3 tokens are there; the first ones, at least one, are the first text.  The second
- * is what is left of them or, in half of the samples, sentences of another document, and what is
- * left is used again.  What is too long loses tokens of the longer text, at its beginning or end.
- * The documents of train are gone through dupe_factor times.  All random numbers are functions of
- * (seed, round, document), masks of (seed, round, sample).  bert_dataset.c calls. */
+ * release). Without pairs, a document is cut into pieces of T - 2 tokens, and a sample may have
+ * several pieces (packing). With pairs, sentences are taken until there are T - 3 tokens; the first
+ * ones, at least one, are the first text. The second text is the remaining sentences or, in half of
+ * the samples, sentences of another document; then the remaining ones are used again. Texts that
+ * are too long lose tokens of the longer text, at its beginning or end. The documents of train are
+ * used dupe_factor times. Random numbers are functions of (seed, round, document), masks of (seed,
+ * round, sample). bert_dataset.c calls. */
 #include "bert_layout.h"
 
 #include <wsc/mem.h>

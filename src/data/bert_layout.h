@@ -1,5 +1,6 @@
-/** How a corpus of WordPiece tokens becomes samples of BERT, inside `data`: pieces of documents, or
- *  pairs of texts of whole sentences.  In the corpus [SEP] ends a sentence and [PAD] a document. */
+/** Division of a corpus of WordPiece tokens into samples of BERT, inside `data`: pieces of
+ *  documents, or pairs of texts of whole sentences. In the corpus [SEP] ends a sentence and [PAD] a
+ *  document. */
 #ifndef WSC_DATA_BERT_LAYOUT_H
 #define WSC_DATA_BERT_LAYOUT_H
 #include "corpus.h"
@@ -7,10 +8,10 @@
 
 #include <wsc/data_bert.h>
 
-/** Tokens [skip, skip + n) of those from `first` on in the corpus, marks not counted. */
+/** Tokens [skip, skip + n) of the tokens from `first` on in the corpus, without the marks. */
 struct data_bert_piece {
     int64_t first;
-    int64_t length; /**< with marks, all that was taken */
+    int64_t length; /**< tokens with marks, as they lie in the corpus */
     int64_t skip, n;
 };
 /** A sample: one piece or two, or packed texts. */
@@ -18,7 +19,7 @@ struct data_bert_sample {
     struct data_bert_piece piece[2];
     int64_t first_text, n_texts; /**< packed texts of the layout; none: it has the pieces */
     bool pair, random;           /**< random: the second text is of another document */
-    uint64_t draw;               /**< number of its masks, of no other sample */
+    uint64_t draw;               /**< number of its random masks, which no other sample has */
 };
 /** Samples in the order of the text: those of train, as often as the request says, then those of
  *  val. */
@@ -27,7 +28,7 @@ struct data_bert_layout {
     struct data_bert_piece *text;    /**< owned: packed texts in their order; NULL: none */
     int64_t n, room, n_train;
 };
-/** What samples are made from; all borrowed. */
+/** The input of samples; all borrowed. */
 struct data_bert_source {
     struct data_corpus *corpus;
     const struct data_make *make;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Words and sentences of a text for WordPiece, as BERT cuts them (tokenization.py of its release):
- * at white space, punctuation and Chinese characters.  Lower case and the removal of accents cover
- * Latin, Greek and Cyrillic letters.  Sentences end at a full stop, an exclamation or question mark
- * before white space, documents at a line without text.  wordpiece.c calls. */
+/* Divides a text into words and sentences for WordPiece, by the rules of BERT (tokenization.py of
+ * its release): at white space, punctuation and Chinese characters. Lower case and the removal of
+ * accents cover Latin, Greek and Cyrillic letters. A sentence ends at a full stop, an exclamation
+ * or question mark before white space, a document at a line without text. wordpiece.c calls. */
 #include "bert_words.h"
 #include "utf8.h"
 

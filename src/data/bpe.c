@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Merges by rank (Sennrich et al. 2016; byte level as in GPT-2, encoder.py): a word begins as its
- * bytes; of all pairs of neighbours the one of the lowest rank is merged wherever it stands, from
- * left to right, until no pair has a rank.
- *
- * By the definition a word of n bytes takes O(n^2) steps.  Here its symbols are a linked list and
- * the pairs that have a rank a heap, so it takes O(n log n): a merge touches its two neighbours
- * alone. Words that came before are looked up with their ids.  bpe_load.c and bpe_train.c make the
- * merges. */
+/* Encodes by merges of ranked pairs (Sennrich et al. 2016; byte level as in GPT-2, encoder.py): a
+ * word begins as its bytes; of all pairs of neighbours, the pair with the lowest rank is merged
+ * wherever it occurs, from left to right, until no pair has a rank. This definition takes O(n^2)
+ * steps for n bytes. Here the symbols are a linked list and the ranked pairs a heap, which takes
+ * O(n log n), because a merge changes only the pairs with its two neighbours. Ids of earlier words
+ * are looked up. bpe_load.c and bpe_train.c make the merges. */
 #include "bpe.h"
 #include "word_split.h"
 #include "word_table.h"

@@ -22,22 +22,22 @@ void data_bpe_text(const unsigned char *bytes, int64_t n, char *text);
 
 struct data_bpe;
 enum wsc_err data_bpe_create(struct data_bpe **out) WSC_CHECKED;
-/** NULL allowed. */
+/** Free the object and set the pointer to NULL, which it may be before. */
 void data_bpe_destroy(struct data_bpe **bpe);
-/** Token @p id is @p bytes; the bytes are new. */
+/** Add token @p id with the bytes @p bytes, which no other token may have. */
 enum wsc_err data_bpe_add_token(struct data_bpe *b, const unsigned char *bytes, int64_t n,
                                 int32_t id) WSC_CHECKED;
-/** The next merge: the pair of tokens and what it becomes.  *known: the pair was there before. */
+/** Add the next merge: the pair of tokens and its result. *known: the pair had a merge before. */
 enum wsc_err data_bpe_add_merge(struct data_bpe *b, int32_t left, int32_t right, int32_t id,
                                 bool *known) WSC_CHECKED;
 /** Id of a token, or -1. */
 int32_t data_bpe_find(const struct data_bpe *b, const unsigned char *bytes, int64_t n);
-/** Largest id and 1; the bytes of an id (n = 0 and NULL for one that is not used). */
+/** Largest id plus 1. Bytes of an id (n = 0 and NULL for an unused one). */
 int32_t data_bpe_vocab_size(const struct data_bpe *b);
 const unsigned char *data_bpe_token(const struct data_bpe *b, int32_t id, int64_t *n);
-/** To be called when all tokens are there: every byte has one. */
+/** Call after all tokens are added: an error unless every byte has a token. */
 enum wsc_err data_bpe_finish(struct data_bpe *b, const char *path) WSC_CHECKED;
-/** Ids of the whole words of @p text: at most n, *used bytes. */
+/** Store at most n ids of the complete words of @p text; *used: their bytes. */
 enum wsc_err data_bpe_encode(struct data_bpe *b, const struct data_text *text, int32_t *ids,
                              int64_t *n_ids, int64_t *used) WSC_CHECKED;
 

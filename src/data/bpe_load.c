@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* vocab.json and merges.txt, the files of GPT-2's tokenizer and of Hugging Face's.  The first is
- * one JSON object, token to id.  The second has a merge on each line, two tokens with a space
- * between; their order is the rank, the lowest first; a first line "#version" is passed over.  A
- * merge's result must be a token of the vocabulary, and so must every single byte. */
+/* Reads vocab.json and merges.txt, the files of GPT-2's tokenizer and of Hugging Face. The first
+ * one is a JSON object from tokens to ids. The second one has a merge on each line, two tokens
+ * separated by a space; the order of the lines is the rank, lowest first; a first line "#version"
+ * is skipped. The result of a merge must be a token of the vocabulary, and so must every single
+ * byte. */
 #include "bpe.h"
 #include "json_documents.h"
 #include "text_stream.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Learning a byte-level BPE (Sennrich et al. 2016, algorithm 1): words of GPT-2's pattern with
- * their counts, merges of neighbours (pair_merges.c), vocab.json and merges.txt.  cmd_train_bpe.c
- * calls; wordpiece_train.c learns WordPiece. */
+/* Learns a byte-level BPE (Sennrich et al. 2016, algorithm 1): counts the words of GPT-2's pattern,
+ * merges neighbours (pair_merges.c), writes vocab.json and merges.txt. cmd_train_bpe.c calls;
+ * wordpiece_train.c learns WordPiece. */
 #include "bpe.h"
 #include "dataset_folder.h"
 #include "dataset_params.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A dataset of chats in the Model Zoo's HDF5 form: one chat a sample, rows of inputs, loss mask and
- * labels, padded to the sequence length; or of pairs of chats, such rows of the chosen one and then
- * of the rejected one.  All samples stay in memory until the files are written,
- * because the parts are fractions of their number.
- * cmd_data.c calls; chat_lines.c reads and tokenizes. */
+/* Makes a dataset of chats in the Model Zoo's HDF5 form. A sample has one chat: rows of inputs,
+ * loss mask and labels, padded to the sequence length; or a pair of chats: the rows of the chosen
+ * one, then those of the rejected one. All samples stay in memory until the files are written,
+ * because the parts are fractions of their number. cmd_data.c calls; chat_lines.c reads and
+ * tokenizes. */
 #include "chat_lines.h"
 #include "corpus.h"
 #include "dataset_folder.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chats of JSON Lines as tokens: an object with `messages`, a list of maps with role and content,
- * or with `prompt` and `completion`; and pairs: `chosen` and `rejected`, each a text after the
- * prompt or a list of messages of its own.  A template puts fixed text around the text of each
- * role; the text and what follows it are tokenized apart, so that no token is half prompt and half
- * answer. chat_dataset.c calls. */
+/* Reads chats of JSON Lines as tokens: an object with `messages`, a list of maps with role and
+ * content, or with `prompt` and `completion`; or a pair, `chosen` and `rejected`, each a text after
+ * the prompt or a list of messages. A template puts fixed text around the text of each role. The
+ * text and what follows it are tokenized separately, so that no token contains parts of a prompt
+ * and of an answer. chat_dataset.c calls. */
 #include "chat_lines.h"
 
 #include "json_documents.h"

@@ -1,4 +1,4 @@
-/** One chat after the other from JSON Lines, as tokens with a mark on those that are learned;
+/** Reads one chat after the other from JSON Lines, as tokens with a mark on those that are learned;
  *  chat_dataset.c makes samples of them. */
 #ifndef WSC_DATA_CHAT_LINES_H
 #define WSC_DATA_CHAT_LINES_H
@@ -6,7 +6,7 @@
 
 #include <wsc/data_chat.h>
 
-/** What stands around the texts of a chat; roles are those of enum data_chat_role. */
+/** Fixed texts around the texts of a chat, for the roles of enum data_chat_role. */
 enum data_chat_role { DATA_CHAT_SYSTEM, DATA_CHAT_USER, DATA_CHAT_ASSISTANT, DATA_CHAT_N_ROLES };
 struct data_chat_template {
     const char *name;
@@ -20,15 +20,15 @@ const struct data_chat_template *data_chat_template_find(const char *name);
 /** The tokens of a chat. */
 struct data_chat {
     int32_t *id;   /**< owned, n */
-    bool *learned; /**< owned, n: one of an answer */
+    bool *learned; /**< owned, n: the token belongs to an answer */
     int64_t n, room;
     int64_t n_bytes;     /**< of its texts */
     unsigned char *text; /**< owned: the text being read */
     int64_t text_room;
 };
 void data_chat_fini(struct data_chat *chat);
-/** Read the next chat of @p stream into @p chat[0], or with *@p pair the chosen one there and the
- *  rejected one into @p chat[1]; *@p found false: the file has no more. */
+/** Read the next chat of @p stream into @p chat[0]; if *@p pair, the chosen one there and the
+ *  rejected one into @p chat[1]. *@p found false: the file has no more. */
 enum wsc_err data_chat_read(struct data_stream *stream, const struct data_chat_template *template,
                             const struct data_make *make, struct data_chat chat[2], bool *found,
                             bool *pair) WSC_CHECKED;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The tokens of all documents as one sequence in a file of 1, 2 or 4 bytes each, with states from
- * which a killed run resumes: the documents go through the tokenizer piece by piece, so memory does
- * not grow with the text. */
+/* Writes the tokens of all documents as one sequence to a file of 1, 2 or 4 bytes each, with states
+ * from which a killed run resumes. The documents are tokenized piece by piece, so memory does not
+ * grow with the text. */
 #include "corpus.h"
 #include "document_feed.h"
 #include "documents.h"

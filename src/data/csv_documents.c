@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CSV and TSV with a head line (RFC 4180): each row is a document, the text stands in a column.
- *
- * A field in double quotes may hold delimiters, line breaks and, doubled, quotes; one without may
- * hold no quote (section 2, rules 5 to 7).  Rows end with CR LF or LF and have as many fields as
- * the head.  A text is read in pieces, so a field may be longer than memory. */
+/* Reads CSV and TSV with a head line (RFC 4180): each row is a document, whose text is in one
+ * column. A field in double quotes may contain delimiters, line breaks and doubled quotes; a field
+ * without must not contain a quote (section 2, rules 5 to 7). Rows end with CR LF or LF and have as
+ * many fields as the head. A text is read in pieces, so a field may be longer than memory. */
 #include "documents.h"
 #include "text_stream.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Folders that `wsc data` makes: what stands in them, whether we made it, and files in them that
- * appear whole. */
+/* Folders that `wsc data` makes: checks that this program has made a folder, and writes files that
+ * are complete or absent. */
 #include "dataset_folder.h"
 
 #include <wsc/file.h>

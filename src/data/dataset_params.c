@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* data_params.json beside a dataset: how it was made, in the words of the Model Zoo, and counts.
- * Also the entropy of the labels, H = -sum p log p over the ids that occur.  make_dataset.c calls
- * it. */
+/* Writes data_params.json of a dataset: how it was made, in the keys of the Model Zoo, and counts.
+ * Computes the entropy of the labels, H = -sum p log p over the ids that occur. make_dataset.c
+ * calls. */
 #include "dataset_params.h"
 #include "dataset_folder.h"
 #include "tokenizer.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Token ids back to text, for `wsc run --mode generate`: ids of the byte tokenizer are bytes.  What
- * a model generates may be any bytes, so what a terminal could take for a command (control
- * characters) or cannot show (malformed UTF-8) becomes '?'. */
+/* Converts token ids to text, for `wsc run --mode generate`; ids of the byte tokenizer are bytes. A
+ * model may generate any bytes, so control characters, which could be commands of the terminal, and
+ * malformed UTF-8, which it cannot show, become '?'. */
 #include "utf8.h"
 
 #include <wsc/data.h>

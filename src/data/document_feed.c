@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A buffer between documents and the tokenizer: a piece of text that grows while a word is not at
- * its end and shrinks as words are used. */
+/* A buffer between documents and the tokenizer: it grows while it does not end with a complete
+ * word, and shrinks as words are used. */
 #include "document_feed.h"
 #include "documents.h"
 #include "text_stream.h"

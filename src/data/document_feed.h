@@ -1,4 +1,4 @@
-/** The text of the documents in pieces that end where words do, inside `data`: a word is never cut
+/** Pieces of the text of documents that end where words end, inside `data`: a word is never cut
  *  between two calls of the tokenizer, which would give other ids. */
 #ifndef WSC_DATA_DOCUMENT_FEED_H
 #define WSC_DATA_DOCUMENT_FEED_H
@@ -6,19 +6,19 @@
 
 struct data_feed {
     struct data_docs docs;
-    unsigned char *text; /**< of the document, not yet used */
+    unsigned char *text; /**< unused text of the document */
     int64_t n, room;
-    bool ended; /**< all of the document is there */
+    bool ended; /**< all of the document has been read */
 };
 enum wsc_err data_feed_open(struct data_feed *f, const struct data_inputs *inputs, const char *key,
                             enum data_errors errors) WSC_CHECKED;
 void data_feed_close(struct data_feed *f);
-/** Into the next document. */
+/** Begin the next document. */
 enum wsc_err data_feed_next(struct data_feed *f, bool *found) WSC_CHECKED;
-/** More of its text after what is there.  The room grows for a long word, up to a limit. */
+/** Read more text of the document. The buffer grows for a long word, up to a limit. */
 enum wsc_err data_feed_more(struct data_feed *f) WSC_CHECKED;
-/** The first @p n bytes are used. */
+/** Mark the first @p n bytes as used. */
 void data_feed_drop(struct data_feed *f, int64_t n);
-/** Pass over @p n bytes of the document. */
+/** Skip @p n bytes of the document. */
 enum wsc_err data_feed_skip(struct data_feed *f, int64_t n) WSC_CHECKED;
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Documents of a list of files, one after the other: the reader of each format (text, JSON Lines,
- * CSV, TSV) hands out pieces of them, and a place says where to resume. */
+/* Reads the documents of a list of files, one after the other. The reader of each format (text,
+ * JSON Lines, CSV, TSV) returns pieces of them; a position says where to resume. */
 #include "documents.h"
 #include "json_documents.h"
 #include "text_stream.h"

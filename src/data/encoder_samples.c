@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Samples of the Model Zoo's data loaders for BERT, one row of the table at the end for each:
+/* Reads samples of the Model Zoo's data loaders for BERT, one row of the table at the end for each:
  * masked tokens (CSV, masked before or when they are read), sentences and pairs of sentences with a
- * class (SST-2, MNLI), tokens with a label each, sentences that belong to a summary, answers.  HDF5
- * files of masked tokens are in masked_samples.c, vocabularies and labels in encoder_shared.c,
- * lists of files in meta_files.c.  Padding, truncation and special tokens are theirs, quirks
- * included, so that a sample is the same.  source_files.c calls. */
+ * class (SST-2, MNLI), tokens with a label each, sentences of a summary, answers. masked_samples.c
+ * has HDF5 files of masked tokens, encoder_shared.c vocabularies and labels, meta_files.c lists of
+ * files. Padding, truncation and special tokens are those of the loaders in every detail, so that
+ * samples are equal. source_files.c calls. */
 #include "encoder_samples.h"
 #include "encoder_rows.h"
 #include "encoder_shared.h"

@@ -10,13 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What the files of an input have in common. */
+/** Data that the files of an input share. */
 struct data_examples_shared;
-/** Read the vocabulary and the labels that @p input names, which is borrowed as long.  @p vocab
- *  bounds token ids.  *@p out is NULL after an error. */
+/** Read the vocabulary and the labels that @p input names; @p input is borrowed until the end. @p
+ *  vocab bounds token ids. *@p out is NULL after an error. */
 enum wsc_err data_examples_share(struct data_examples_shared **out, const struct zoo_input *input,
                                  int64_t T, int64_t vocab) WSC_CHECKED;
-/** NULL inside allowed. */
+/** Free the object and set the pointer to NULL, which it may be before. */
 void data_examples_unshare(struct data_examples_shared **shared);
 
 /** A file of samples. */
@@ -24,15 +24,15 @@ struct data_examples;
 /** Open the file at @p path; @p shared is borrowed.  *@p out is NULL after an error. */
 enum wsc_err data_examples_open(struct data_examples **out, const char *path,
                                 struct data_examples_shared *shared) WSC_CHECKED;
-/** NULL inside allowed. */
+/** Free the object and set the pointer to NULL, which it may be before. */
 void data_examples_close(struct data_examples **examples);
 int64_t data_examples_n(const struct data_examples *e);
-/** Sample @p i as rows (DATA_ENCODER_ROWS, T), of packed texts (DATA_PACKED_ROWS, T), and its
- *  target.  @p draw numbers what is random in it: the same number chooses the same tokens. */
+/** Read sample @p i as rows (DATA_ENCODER_ROWS, T), for packed texts (DATA_PACKED_ROWS, T), and its
+ *  target. @p draw is the number of its random choices: an equal number selects equal tokens. */
 enum wsc_err data_examples_read(struct data_examples *e, int64_t i, uint64_t draw, int32_t *rows,
                                 float *target) WSC_CHECKED;
 
-/** True when the samples are those of all *.h5 files of a directory, which then has no list. */
+/** True when the samples are those of all *.h5 files of a directory, which then needs no list. */
 bool data_examples_are_h5(const struct zoo_input *input);
 /** The files of directory @p dir: number @p k of them as a name in *@p name, owned by the caller;
  *  NULL after the last one. */

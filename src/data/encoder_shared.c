@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Vocabularies and labels of the files of an input, read once: word pieces, tokens of pairs one a
- * line, and the labels of token classification, a JSON object of texts and numbers. */
+/* Vocabularies and labels of the files of an input, read once: word pieces, tokens of pairs (one
+ * per line), and the labels of token classification (a JSON object of texts and numbers). */
 #include "encoder_shared.h"
 
 #include <wsc/file.h>

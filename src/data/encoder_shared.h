@@ -27,15 +27,15 @@ struct data_examples_shared {
     int32_t *scratch; /* (3, T) */
 };
 
-/* What a format of samples needs of it. */
+/* The data that a format of samples needs. */
 struct data_examples_needs {
     bool words, lines, labels;
 };
-/** Read what @p needs names from the files of @p input, which is borrowed as long.  @p vocab bounds
- *  token ids.  *@p out is NULL after an error. */
+/** Read the files of @p input that @p needs requires; @p input is borrowed until the end. @p vocab
+ *  bounds token ids. *@p out is NULL after an error. */
 enum wsc_err data_shared_open(struct data_examples_shared **out, const struct zoo_input *input,
                               int64_t T, int64_t vocab,
                               const struct data_examples_needs *needs) WSC_CHECKED;
-/** NULL inside allowed. */
+/** Free the object and set the pointer to NULL, which it may be before. */
 void data_shared_close(struct data_examples_shared **shared);
 #endif

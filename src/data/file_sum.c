@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sizes and hashes of the files of a data source, by which copies of them are compared: a file
- * within its limit is hashed whole, a larger one in blocks of 1 MiB that are spread evenly over it,
- * the first and the last among them, so that the work is bounded for files of any size.  The hash
- * of a file is the XXH3 of each block under the hash of the block before.
- * Called by data_source_sums() in source_files.c; src/job/job_same.c compares the ranks. */
+/* Computes sizes and hashes of the files of a data source, by which copies are compared. A file
+ * within its limit is hashed as a whole; a larger one in blocks of 1 MiB that are spread evenly
+ * over it, including the first and the last, so that the work is bounded. The hash of a file is the
+ * XXH3 of each block, with the hash of the block before as seed. data_source_sums() in
+ * source_files.c calls; src/job/job_same.c compares the ranks. */
 #include "file_sum.h"
 
 #include <wsc/hash.h>

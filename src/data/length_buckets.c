@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Batches of samples of like length, as the Model Zoo's bucketed_batch() makes them with drop_last:
- * samples come in the order of the epoch, each joins the bucket of its length, and a bucket that
- * has a whole global batch leaves as the next batch.  Buckets that are not full at the end of the
- * epoch are dropped, so that an epoch has sum_b floor(n_b / B) batches whatever the order.  A
- * function of lengths, seed and epoch alone: every wafer finds its samples without the others.
+/* Batches of samples with similar length, as the Model Zoo's bucketed_batch() makes them with
+ * drop_last. Samples come in the order of the epoch; each joins the bucket of its length, and a
+ * bucket with a complete global batch becomes the next batch. Incomplete buckets are dropped at the
+ * end of the epoch, so an epoch has sum_b floor(n_b / B) batches in any order. Batches are a
+ * function of lengths, seed and epoch alone, so every wafer finds its samples without the others.
  * batch_source.c calls. */
 #include "length_buckets.h"
 

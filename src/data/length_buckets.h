@@ -9,21 +9,22 @@
 #include <stdint.h>
 
 struct data_buckets;
-/** Element @p i of epoch @p epoch before samples are grouped: one of the n samples. */
+/** Element @p i of epoch @p epoch before grouping: one of the n samples. */
 typedef int64_t data_order_fn(const void *ctx, int64_t i, uint64_t epoch);
 
-/** Buckets and batch size of @p input for @p n samples, all in the first bucket.  *@p out is NULL
- *  after an error. */
+/** Buckets and batch size of @p input for @p n samples, which are all in the first bucket at first.
+ *  *@p out is NULL after an error. */
 enum wsc_err data_buckets_create(struct data_buckets **out, const struct zoo_input *input,
                                  int64_t n) WSC_CHECKED;
-/** NULL inside allowed. */
+/** Free the object and set the pointer to NULL, which it may be before. */
 void data_buckets_destroy(struct data_buckets **buckets);
-/** Sample @p i has @p length tokens: its bucket is the number of boundaries that are not above. */
+/** Set the length of sample @p i: its bucket is the number of boundaries that are at most @p
+ *  length. */
 void data_buckets_put(struct data_buckets *b, int64_t i, int64_t length);
-/** Samples of an epoch: those of whole batches, after all samples were put. */
+/** Number of samples of an epoch, in complete batches; call after all lengths are set. */
 int64_t data_buckets_n(const struct data_buckets *b);
-/** Sample at place @p i of the batches of epoch @p epoch.  The epoch that was asked for last is
- *  kept; a new one takes a pass over the order of all samples. */
+/** Sample at index @p i of the batches of epoch @p epoch. The last epoch is kept; another one takes
+ *  a pass over the order of all samples. */
 int64_t data_buckets_at(struct data_buckets *b, int64_t i, uint64_t epoch, data_order_fn *order,
                         const void *ctx);
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The second half of making a dataset: samples from the corpus of tokens, cut into the parts, into
- * files. */
+/* The second half of making a dataset: cuts the corpus of tokens into samples, divides these among
+ * the parts, and writes the files. */
 #include "corpus.h"
 #include "dataset_folder.h"
 #include "dataset_params.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The state of `wsc data` from which a killed run resumes: counters and places as text with a hash
- * at its end, and the identity of the request that it belongs to. */
+/* Reads and writes the state of `wsc data` from which a killed run resumes: counters and positions
+ * as text with a hash at its end, and the identity of the request that it belongs to. */
 #include "make_state.h"
 #include "dataset_folder.h"
 #include "documents.h"

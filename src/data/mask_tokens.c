@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tokens that a masked language model predicts (Devlin et al. 2019, 3.1): a permutation of the
- * sample's tokens, of which the first ones that are no special tokens are taken, then for each a
- * number that says what replaces it.  All random numbers are functions of (seed, draw, element), so
- * a sample has the same mask on any number of systems and after a restart, and another one in the
- * next epoch.  encoder_samples.c calls it for dynamic masking. */
+/* Chooses the tokens that a masked language model predicts (Devlin et al. 2019, 3.1): the first
+ * ones of a random permutation of the sample's tokens that are not special tokens; another random
+ * number determines the replacement of each. Random numbers are functions of (seed, draw, element),
+ * so a sample has the same mask on any number of systems and after a restart, and another mask in
+ * the next epoch. encoder_samples.c calls for dynamic masking. */
 #include "mask_tokens.h"
 
 #include <wsc/rng.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Samples of the Model Zoo's BertHDF5DataProcessor: two datasets of one file, inputs and labels, of
- * which the labels stand at their places or are gathered with their positions.  encoder_samples.c
+/* Reads samples of the Model Zoo's BertHDF5DataProcessor: two datasets of one file, inputs and
+ * labels; labels are at their positions, or gathered with a list of positions. encoder_samples.c
  * calls; src/store reads the file. */
 #include "masked_samples.h"
 #include "encoder_rows.h"

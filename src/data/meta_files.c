@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* meta.dat, the list of a folder's files: a line each, with the name of the file and its number of
- * samples; of translations the file of sources, that of targets, and their number. */
+/* Reads meta.dat, the list of a folder's files: a line has the name of a file and its number of
+ * samples; for translations the file of sources, that of targets, and their number. */
 #include "meta_files.h"
 
 #include <wsc/file.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Merges of neighbours by their counts: all pairs with their counts and lists of words, and a heap
- * of pairs whose counts may be out of date, which is seen when they come to its top.  A merge
- * touches only words that have the pair.  bpe_train.c and wordpiece_train.c call. */
+/* Merges neighbours by their counts: all pairs with their counts and lists of words, and a heap of
+ * pairs, whose counts may be out of date, which is detected when they are at its top. A merge
+ * changes only words that have the pair. bpe_train.c and wordpiece_train.c call. */
 #include "pair_merges.h"
 #include "word_table.h"
 

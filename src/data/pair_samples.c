@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Samples of the Model Zoo's DpoHDF5DataProcessor: six features of each pair, in one dataset `data`
- * in the order of the loader's features_list, or in a dataset each under their names.
+/* Reads samples of the Model Zoo's DpoHDF5DataProcessor: six features of each pair, in one dataset
+ * `data` in the order of the loader's features_list, or in six datasets with their names.
  * source_files.c calls, source_values.c checks the values; src/store reads the file. */
 #include "pair_samples.h"
 

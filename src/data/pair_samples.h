@@ -13,7 +13,7 @@ enum { DATA_PAIR_ROWS = 6 };
 struct data_pairs;
 /** Open and check a file, of sequences of any length; *@p out is NULL after an error. */
 enum wsc_err data_pairs_open(struct data_pairs **out, const char *path) WSC_CHECKED;
-/** NULL inside allowed. */
+/** Free the object and set the pointer to NULL, which it may be before. */
 void data_pairs_close(struct data_pairs **pairs);
 int64_t data_pairs_n(const struct data_pairs *p);
 /** Tokens of a sequence. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Samples of an encoder with a decoder from lines of tokens.  Span corruption (Raffel et al. 2020,
- * 3.1.4): 15 % of a piece's tokens in spans of 3 on average; in the source a sentinel stands for
- * each span, the target has the sentinels and what they stand for.  Number and lengths of spans are
- * those of the Model Zoo's loader; which ones is a function of (seed, draw).  Translations pair
- * lines of two files and leave out those that are too long. */
+/* Makes samples of an encoder with a decoder from lines of tokens. Span corruption (Raffel et al.
+ * 2020, 3.1.4) replaces 15 % of a piece's tokens, in spans of 3 on average: in the source by one
+ * sentinel per span; the target has the sentinels and the replaced tokens. Number and lengths of
+ * spans are those of the Model Zoo's loader; their positions are a function of (seed, draw).
+ * Translations pair the lines of two files and leave out lines that are too long. */
 #include "pair_texts.h"
 #include "encoder_rows.h"
 

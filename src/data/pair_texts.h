@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/** How samples are made of tokens; borrowed as long as the files. */
+/** How tokens become samples; borrowed until the files are closed. */
 struct data_pair_rules {
     const struct data_vocabulary *words;
     int64_t T_source, T_target; /**< tokens of a sample */
@@ -21,11 +21,11 @@ struct data_pair_texts;
 enum wsc_err data_pair_texts_open(struct data_pair_texts **out, const char *path,
                                   const char *targets,
                                   const struct data_pair_rules *rules) WSC_CHECKED;
-/** NULL inside allowed. */
+/** Free the object and set the pointer to NULL, which it may be before. */
 void data_pair_texts_close(struct data_pair_texts **texts);
-/** Samples: pieces of lines, or pairs of lines that both fit. */
+/** Number of samples: pieces of lines, or pairs of lines of which both fit. */
 int64_t data_pair_texts_n(const struct data_pair_texts *t);
-/** Sample @p i as rows (DATA_ENCODER_ROWS, T_source + T_target), which are 0 before; @p draw
- * numbers what is random in it. */
+/** Read sample @p i as rows (DATA_ENCODER_ROWS, T_source + T_target), which must be 0 before. @p
+ *  draw is the number of its random choices. */
 void data_pair_texts_read(struct data_pair_texts *t, int64_t i, uint64_t draw, int32_t *rows);
 #endif

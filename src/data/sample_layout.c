@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How the corpus is cut into samples: T + 1 tokens that overlap by one, or whole documents packed
+/* Cuts the corpus into samples: T + 1 tokens that overlap by one, or several whole documents packed
  * into one sample with attention spans (VSL). */
 #include "sample_layout.h"
 #include "corpus.h"

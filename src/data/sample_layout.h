@@ -1,10 +1,9 @@
-/** Samples out of the corpus of tokens, inside `data`: how the corpus is cut, and the rows of each.
- *
- *  Plain: T tokens each, wherever texts begin and end.  With use_vsl: as many whole texts as fit,
- *  one after the other; of a text of n tokens with its EOS n - 1 are inputs, those after them
- *  labels, and one of more than T is folded, T at a time.  Which tokens a sample has stands in
- *  `<folder>/samples` then, so that memory does not grow with their number.
- */
+/** Samples of the corpus of tokens, inside `data`: how the corpus is cut, and the rows of a sample.
+ *  Without use_vsl a sample is the next T tokens, regardless of the ends of texts. With use_vsl it
+ *  has as many whole texts as fit, one after the other; of a text of n tokens with its EOS, n - 1
+ *  are inputs, and the tokens after them labels; a text of more than T is cut into pieces of T.
+ *  `<folder>/samples` then has the tokens of each sample, so that memory does not grow with their
+ *  number. */
 #ifndef WSC_DATA_SAMPLE_LAYOUT_H
 #define WSC_DATA_SAMPLE_LAYOUT_H
 #include "corpus.h"
@@ -15,13 +14,13 @@ struct data_samples;
 /** Cut the finished @p corpus; it and @p make are borrowed. */
 enum wsc_err data_samples_open(struct data_samples **out, struct data_corpus *corpus,
                                const struct data_make *make, const char *folder) WSC_CHECKED;
-/** NULL allowed. */
+/** Free the object and set the pointer to NULL, which it may be before. */
 void data_samples_close(struct data_samples **samples);
 int64_t data_samples_n(const struct data_samples *s);
-/** 3, with use_vsl 5. */
+/** Number of rows: 3, or 5 with use_vsl. */
 int data_samples_rows(const struct data_samples *s);
-/** Rows (R, T) of sample @p i: input_ids, attention_mask, labels, attention_span, position_ids.
- *  The first *@p n_places places have a label, the others are padding. */
+/** Make the rows (R, T) of sample @p i: input_ids, attention_mask, labels, attention_span,
+ *  position_ids. The first *@p n_places positions have a label, the others are padding. */
 enum wsc_err data_samples_read(struct data_samples *s, int64_t i, int32_t *rows,
                                int64_t *n_places) WSC_CHECKED;
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pairs of sequences in HDF5, a dataset for each feature as the Model Zoo's T5 takes them.  A
- * sample has the source's tokens, then the target's: labels count where the decoder's mask is 1,
- * and attention sees the source where its mask is 1.  encoder_samples.c calls; src/store reads. */
+/* Reads pairs of sequences in HDF5, with a dataset for each feature as the Model Zoo's T5 takes
+ * them. A sample has the source's tokens, then the target's. Labels count where the decoder's mask
+ * is 1; attention sees the source where the source's mask is 1. encoder_samples.c calls; src/store
+ * reads the file. */
 #include "seq2seq_samples.h"
 #include "encoder_rows.h"
 

@@ -11,7 +11,7 @@ struct data_seq2seq;
 /** Open a file of pairs of @p T_source and @p T_target tokens.  *@p out is NULL after an error. */
 enum wsc_err data_seq2seq_open(struct data_seq2seq **out, const char *path, int64_t T_source,
                                int64_t T_target) WSC_CHECKED;
-/** NULL inside allowed. */
+/** Free the object and set the pointer to NULL, which it may be before. */
 void data_seq2seq_close(struct data_seq2seq **pairs);
 int64_t data_seq2seq_n(const struct data_seq2seq *p);
 /** Sample @p i as rows (DATA_ENCODER_ROWS, T_source + T_target), source first; rows are 0 before.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The files of a source: found in the folders of its data sets, looked at once, kept open a few at
- * a time and read sample by sample; their sizes and hashes.  batch_source.c calls. */
+/* The files of a source: finds them in the folders of its data sets, checks each once, keeps a few
+ * open at a time and reads sample by sample; computes their sizes and hashes. batch_source.c calls.
+ * */
 #include "file_sum.h"
 #include "source_state.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The order of the samples of an epoch: which of a data set are used, how many of them a mixture
- * takes, and which one stands at a place, shuffled or spread evenly.  A function of seed and epoch
- * alone, so that any rank finds its own samples without the others.  batch_source.c calls. */
+/* Computes the order of the samples of an epoch: the used samples of a data set, the number of
+ * samples in a mixture, and the sample at an index, shuffled or spread evenly. The order is a
+ * function of seed and epoch alone, so any rank finds its own samples without the others.
+ * batch_source.c calls. */
 #include "permute.h"
 #include "source_state.h"
 

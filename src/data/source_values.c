@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What samples may hold: ids below the vocabulary, masks of 0 and 1, spans, positions and classes
- * in their ranges.  Values are used as indices later, so each is checked when it is read, and the
- * message names file, sample and position.  batch_source.c calls. */
+/* Checks the values of samples: ids below the vocabulary, masks of 0 and 1, spans, positions and
+ * classes in their ranges. Values are used as indices later, so each is checked when it is read;
+ * the message has file, sample and position. batch_source.c calls. */
 #include "encoder_rows.h"
 #include "source_state.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads SQuAD-style JSON, versions 1.1 and 2.0, as it comes: `data`, a list of articles, each with
- * `paragraphs`, each with `context` and `qas`, in any order.  Other members are passed over.
+/* Reads SQuAD-style JSON, versions 1.1 and 2.0, as a stream: `data`, a list of articles, each with
+ * `paragraphs`, each with `context` and `qas`, in any order. Other members are skipped.
  * squad_windows.c makes samples of the paragraphs. */
 #include "squad_json.h"
 #include "json_documents.h"

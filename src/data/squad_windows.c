@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Samples of SQuAD as BERT's own program makes them (run_squad.py of its release, which the Model
- * Zoo's write_csv_qa.py follows): words of the text at white space, the answer as words, words as
- * pieces, the answer narrowed to the pieces that spell it, windows of the text that are doc_stride
- * pieces apart.  Where a window does not have the whole answer, both places are 0, those of [CLS].
- * bert_dataset.c calls; squad_json.c reads. */
+/* Makes samples of SQuAD by the rules of BERT's program (run_squad.py of its release, which the
+ * Model Zoo's write_csv_qa.py follows): words of the text at white space, the answer as words,
+ * words as pieces, the answer narrowed to the pieces that spell it, windows of the text at a
+ * distance of doc_stride pieces. If a window does not have the whole answer, both positions are 0,
+ * that of [CLS]. bert_dataset.c calls; squad_json.c reads. */
 #include "squad_windows.h"
 #include "utf8.h"
 

@@ -1,5 +1,6 @@
 /** Samples of questions about texts, inside `data`: [CLS] question [SEP] text [SEP], with the
- * places of the answer's first and last token; a text that is too long becomes several samples. */
+ *  positions of the answer's first and last token. A text that is too long becomes several samples.
+ *  */
 #ifndef WSC_DATA_SQUAD_WINDOWS_H
 #define WSC_DATA_SQUAD_WINDOWS_H
 #include "squad_json.h"
@@ -8,8 +9,9 @@
 /** A sample: n of the ids from `at` on, of which the first n_question are the question's. */
 struct data_squad_sample {
     int64_t at, n, n_question;
-    int64_t first, last;     /**< places of the answer; 0 when it is not there */
-    int64_t example, window; /**< number of the question, of the sample among its own */
+    int64_t first, last; /**< positions of the answer; 0 if the window does not have it */
+    /** number of the question, and of the sample among those of the question */
+    int64_t example, window;
     bool impossible;
 };
 /** The samples of all questions; owned but for `words`. */

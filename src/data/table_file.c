@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CSV (RFC 4180) and TSV files by record: the file is read, one pass over it finds where each
- * record begins, and a field is cut out when it is asked for.  Fields of the Model Zoo's files for
- * encoders hold lists as Python prints them; the end of the file reads those.  encoder_samples.c
- * calls. */
+/* Reads CSV (RFC 4180) and TSV files by record: one pass over the file finds the beginning of each
+ * record, and a field is extracted when it is requested. Fields of the Model Zoo's files for
+ * encoders contain lists as Python prints them; the last functions of the file read those.
+ * encoder_samples.c calls. */
 #include "table_file.h"
 #include "utf8.h"
 

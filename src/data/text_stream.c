@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One input file as a stream of text: the bytes of unpack.c, checked as UTF-8 or repaired, with the
- * line and column of each for messages.  documents.c cuts it into documents. */
+/* Reads one input file as a stream of text: the bytes of unpack.c, checked as UTF-8 or repaired,
+ * with the line and column of each for messages. documents.c divides it into documents. */
 #include "text_stream.h"
 #include "unpack.h"
 #include "utf8.h"

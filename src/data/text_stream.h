@@ -24,14 +24,14 @@ struct data_stream {
 };
 enum wsc_err data_stream_open(struct data_stream **out, const char *path,
                               enum data_errors errors) WSC_CHECKED;
-/** NULL allowed. */
+/** Free the object and set the pointer to NULL, which it may be before. */
 void data_stream_close(struct data_stream **s);
-/** Read on when all is used; *n is n - at, 0 only at the end of the file. */
+/** Read on when all bytes are used; *n is n - at, and 0 only at the end of the file. */
 enum wsc_err data_stream_fill(struct data_stream *s, int64_t *n) WSC_CHECKED;
 void data_stream_take(struct data_stream *s, int64_t n);
-/** Pass over @p n bytes, which must be there. */
+/** Skip @p n bytes, which must be in the buffer. */
 enum wsc_err data_stream_skip(struct data_stream *s, int64_t n) WSC_CHECKED;
-/** Pass over a byte order mark, if one stands here. */
+/** Skip a byte order mark, if there is one at the current position. */
 enum wsc_err data_stream_skip_mark(struct data_stream *s) WSC_CHECKED;
 /** `path:line:column: ...` of buffer[at]. */
 enum wsc_err data_stream_raise_at(struct data_stream *s, const char *file, int line,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Vocabularies and lines of tokens as texts.  A whole file is read at once; a token that the
- * vocabulary lacks is <unk>.  pair_texts.c makes samples of the lines. */
+/* Reads vocabularies and lines of tokens as texts. A file is read as a whole; a token that the
+ * vocabulary does not have is <unk>. pair_texts.c makes samples of the lines. */
 #include "token_lines.h"
 #include "word_table.h"
 

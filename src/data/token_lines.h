@@ -1,5 +1,5 @@
-/** Files of tokens that are texts: a vocabulary with one token in each line, and lines of tokens
- *  that spaces separate, as the Model Zoo's dynamic loaders of T5 and the Transformer read them. */
+/** Text files of tokens: a vocabulary with one token per line, and lines of tokens separated by
+ *  spaces, as the Model Zoo's dynamic loaders of T5 and the Transformer read them. */
 #ifndef WSC_DATA_TOKEN_LINES_H
 #define WSC_DATA_TOKEN_LINES_H
 #include <wsc/err.h>
@@ -17,21 +17,22 @@ struct data_vocabulary {
 enum wsc_err data_vocabulary_open(struct data_vocabulary *v, const char *path,
                                   bool lower) WSC_CHECKED;
 void data_vocabulary_close(struct data_vocabulary *v);
-/** Tokens of the vocabulary. */
+/** Number of tokens of the vocabulary. */
 int64_t data_vocabulary_n(const struct data_vocabulary *v);
 
-/** A file in memory with the places of its lines. */
+/** A file in memory with the offsets of its lines. */
 struct data_lines {
     char *bytes;    /**< owned */
-    int64_t *start; /**< owned, n + 1: of each line, and the end of the file */
+    int64_t *start; /**< owned, n + 1: offset of each line, and the end of the file */
     int64_t n, room;
 };
 /** Read the file at @p path. */
 enum wsc_err data_lines_open(struct data_lines *l, const char *path) WSC_CHECKED;
 void data_lines_close(struct data_lines *l);
-/** Tokens of line @p i. */
+/** Number of tokens of line @p i. */
 int64_t data_lines_count(const struct data_lines *l, int64_t i);
-/** Ids of tokens [first, first + n) of line @p i, those that there are; returns how many. */
+/** Store the ids of tokens [first, first + n) of line @p i, as far as there are any. Returns their
+ *  number. */
 int64_t data_lines_ids(const struct data_lines *l, const struct data_vocabulary *v, int64_t i,
                        int64_t first, int64_t n, int32_t *ids);
 #endif

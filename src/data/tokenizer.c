@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One interface to tokenizers, bytes, BPE and WordPiece, as a table with a row for each kind.  The
- * byte tokenizer has the 256 bytes as ids; the others are bpe.c and wordpiece.c. */
+/* One interface to three tokenizers (bytes, BPE, WordPiece): a table with a row for each kind. The
+ * byte tokenizer has the 256 bytes as ids; bpe.c and wordpiece.c have the others. */
 #include "tokenizer.h"
 #include "bert_words.h"
 #include "bpe.h"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A file as bytes: plain, gzip (RFC 1952) or zstd (RFC 8878), by the magic number at its start.
- *
- * Compressed data may be several members or frames one after the other.  zlib's own file functions
- * ignore what follows a gzip member and is none; here it is an error, since it may be the rest of
- * the text, but for the zeros with which tapes fill their last block.
- * text_stream.c checks what comes out as UTF-8. */
+/* Reads the bytes of a file: plain, gzip (RFC 1952) or zstd (RFC 8878), by the magic number at its
+ * start. Compressed data may have several consecutive members or frames. zlib's own file functions
+ * ignore data after a gzip member that are not another member; here they are an error, because they
+ * may be the rest of the text, except for zeros, with which tapes fill their last block.
+ * text_stream.c checks the result as UTF-8. */
 #include "unpack.h"
 
 #include <wsc/mem.h>

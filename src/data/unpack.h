@@ -1,5 +1,5 @@
-/** The bytes of one file, expanded when it is gzip (RFC 1952) or zstd (RFC 8878), which its first
- *  bytes show; several members or frames one after the other are one stream. */
+/** The bytes of one file, expanded if its first bytes are those of gzip (RFC 1952) or zstd (RFC
+ *  8878); several consecutive members or frames are one stream. */
 #ifndef WSC_DATA_UNPACK_H
 #define WSC_DATA_UNPACK_H
 #include <wsc/err.h>
@@ -11,10 +11,10 @@ struct data_unpack;
 enum wsc_err data_unpack_open(struct data_unpack **out, const char *path) WSC_CHECKED;
 /** Close the file; NULL allowed. */
 void data_unpack_close(struct data_unpack **unpack);
-/** The next up to @p room bytes; *@p n is 0 only at the end.  A file that ends too early, is
- * damaged, or has something after its compressed data is an error. */
+/** Read up to @p room bytes; *@p n is 0 only at the end. A file that ends too early, is damaged, or
+ *  has other data after its compressed data is an error. */
 enum wsc_err data_unpack_read(struct data_unpack *u, unsigned char *out, int64_t room,
                               int64_t *n) WSC_CHECKED;
-/** Bytes of the file itself that were used so far. */
+/** Number of bytes of the file itself that were read so far. */
 int64_t data_unpack_used(const struct data_unpack *u);
 #endif

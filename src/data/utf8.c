@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* UTF-8 (RFC 3629): length of the character at hand, and writing one.  Overlong forms, surrogates
- * and what is above U+10FFFF are malformed; how long the malformed part is follows the practice of
+/* UTF-8 (RFC 3629): finds the length of a character, and writes one. Overlong forms, surrogates and
+ * values above U+10FFFF are malformed; the length of a malformed part follows the practice of
  * replacing maximal subparts (Unicode 14, section 3.9). */
 #include "utf8.h"
 

@@ -4,10 +4,10 @@
 #define WSC_DATA_UTF8_H
 #include <stdint.h>
 
-/** Bytes of the character at @p text (n >= 1); 0: it is cut by the end; -k: the first k bytes are
- *  not one (the longest part of one, or a byte that begins none). */
+/** Bytes of the character at @p text (n >= 1). 0: the text ends inside it. -k: the first k bytes
+ *  are not a character (the longest beginning of one, or a byte that begins none). */
 int data_utf8_length(const unsigned char *text, int64_t n);
-/** Its code point, given its length. */
+/** The code point of a character with known length. */
 int32_t data_utf8_point(const unsigned char *text, int length);
 /** Write a character, return its length, at most 4. */
 int data_utf8_put(int32_t point, unsigned char *out);

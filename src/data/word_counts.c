@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Counts the words of documents, piece by piece, so that memory grows with the number of different
- * words alone.  bpe_train.c and wordpiece_train.c say what a word is. */
+/* Counts the words of documents, piece by piece, so that memory grows only with the number of
+ * different words. bpe_train.c and wordpiece_train.c define the words. */
 #include "word_counts.h"
 
 #include <wsc/mem.h>

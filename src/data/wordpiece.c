@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* WordPiece as BERT has it (Devlin et al. 2019; tokenization.py of its release): text becomes words
- * (bert_words.c), and a word the longest pieces of the vocabulary from its start on, of which all
- * but the first begin with "##"; a word without such pieces is [UNK].  encoder_samples.c reads
- * tables with it, tokenizer.c texts; wordpiece_train.c learns vocabularies. */
+/* WordPiece as in BERT (Devlin et al. 2019; tokenization.py of its release): a text is divided into
+ * words (bert_words.c), and a word into the longest pieces of the vocabulary from its start on, of
+ * which all but the first begin with "##"; a word without such pieces is [UNK]. encoder_samples.c
+ * converts tables, tokenizer.c texts; wordpiece_train.c learns vocabularies. */
 #include "wordpiece.h"
 #include "bert_words.h"
 #include "word_table.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tokenizer.json of the Hugging Face tokenizers library, of the WordPiece kind: `model` has the
- * vocabulary as an object of tokens and ids, `normalizer` and `pre_tokenizer` are BERT's.  Members
- * that change how a text is cut must be those of BERT, which wordpiece.c implements; others (post
- * processor, decoder, truncation) do not matter to it.  wordpiece.c calls. */
+/* Reads tokenizer.json of the Hugging Face tokenizers library, of the WordPiece kind: `model` has
+ * the vocabulary as an object of tokens and ids, `normalizer` and `pre_tokenizer` are those of
+ * BERT. Members that affect how a text is divided must be those of BERT, which wordpiece.c
+ * implements; others (post processor, decoder, truncation) are ignored. wordpiece.c calls. */
 #include "wordpiece_json.h"
 #include "json_documents.h"
 #include "text_stream.h"

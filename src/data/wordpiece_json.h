@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** Is @p path called `*.json`? */
+/** True when @p path ends with `.json`. */
 bool data_wordpiece_is_json(const char *path);
-/** Read the file as the text of a vocab.txt, one token a line in the order of ids, owned by the
- *  caller.  Errors name the member that is another than BERT's: a model that is no WordPiece, a
- *  normalizer whose lower case is not @p lower, ids that leave out numbers. */
+/** Read the file and return it as the text of a vocab.txt, one token per line in the order of ids,
+ *  owned by the caller. Errors name the member that differs from BERT's: a model that is not
+ *  WordPiece, a normalizer whose lower case is not @p lower, ids with gaps. */
 enum wsc_err data_wordpiece_json(const char *path, bool lower, char **lines, size_t *n) WSC_CHECKED;
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Learning a WordPiece vocabulary by counts, as Hugging Face's trainer does: words of BERT
- * (bert_words.c) begin as characters, of which all but the first are written with "##"; the most
- * frequent pair of neighbours becomes a piece, again and again (Sennrich et al. 2016, algorithm 1;
- * pair_merges.c), until the vocabulary is full.  Two pairs that give the same piece become the same
- * one.  Order of vocab.txt: special tokens, characters that begin words, characters that continue
- * them, both by code point, then pieces as they were learned.  cmd_train_wordpiece.c calls;
- * wordpiece.c reads the file. */
+/* Learns a WordPiece vocabulary by counts, as Hugging Face's trainer does. Words of BERT
+ * (bert_words.c) begin as characters, of which all but the first are written with "##". The most
+ * frequent pair of neighbours becomes a piece, repeatedly (Sennrich et al. 2016, algorithm 1;
+ * pair_merges.c), until the vocabulary is full. Two pairs with equal text become one piece. Order
+ * of vocab.txt: special tokens, characters that begin words, characters that continue them, both by
+ * code point, then pieces in the order of learning. cmd_train_wordpiece.c calls; wordpiece.c reads
+ * the file. */
 #include "bert_words.h"
 #include "dataset_folder.h"
 #include "pair_merges.h"

@@ -1,5 +1,5 @@
-/** Weights of the stage at hand in the order in which products take them fastest
- *  (num_arrange()).  host.c calls before each part of a stage; host_linear() multiplies by them. */
+/** Weights of the current stage in the order in which products read them fastest (num_arrange()).
+ *  host.c calls before each part of a stage; host_linear() multiplies by them. */
 #ifndef WSC_HOST_ARRANGED_H
 #define WSC_HOST_ARRANGED_H
 #include "host_gradient.h"

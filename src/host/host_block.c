@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The parts of a transformer block on the host: q k v projections, feed-forward network,
- * embedding, with biases and norms, forward and backward. Attention is in host_attention.c,
- * mixtures of experts in host_experts.c, what a branch adds to the residual stream in
- * host_branch.c. */
+/* Computes the parts of a transformer block, forward and backward: q k v projections, feed-forward
+ * network and embedding, with biases and norms. host_attention.c has attention, host_experts.c
+ * mixtures of experts, host_branch.c the sum of a branch with the residual stream. */
 #include "host_block.h"
 #include "host_branch.h"
 #include "host_buffers.h"

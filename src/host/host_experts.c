@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A mixture of experts (Shazeer et al. 2017): every token goes through the networks that a router
- * (host_router.c) chooses and through the shared ones; a network's weight multiplies its result, or
- * with probability_before_ffn its input.
- *
- * The pairs of a token and one of its networks are *places*.  They are sorted by leaf, then by
- * network, then by token, so that a network's tokens of a leaf are consecutive rows: products have
- * shapes that depend on the leaf's tokens alone, and a weight gradient of a leaf is one product. */
+/* Computes a mixture of experts (Shazeer et al. 2017). A token goes through the networks that the
+ * router (host_router.c) chooses and through the shared ones. The weight of a network multiplies
+ * its result, or its input with probability_before_ffn. A pair of a token and one of its networks
+ * is a *place*. Places are sorted by leaf, then by network, then by token, so the tokens of a
+ * network in a leaf are consecutive rows: a weight gradient of a leaf is one product, and the
+ * shapes of products depend on the tokens of the leaf alone. */
 #include "host_experts.h"
 #include "host_activation.h"
 #include "host_branch.h"

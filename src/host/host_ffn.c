@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pieces of a feed-forward network on the host, for the one network of a block (host_block.c) and
- * for the experts of a mixture (host_experts.c) alike: the norm before it, its linear layers, the
- * nonlinearity, and the gradients of each for n rows. */
+/* Computes the pieces of a feed-forward network for n rows, with their gradients: the norm before
+ * it, its linear layers, the nonlinearity. host_block.c uses them for the only network of a block,
+ * host_experts.c for the experts of a mixture. */
 #include "host_ffn.h"
 #include "host_activation.h"
 #include "host_branch.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* LayerNorm (Ba, Kiros, Hinton 2016, eq. 3 and 4) and RMSNorm (Zhang and Sennrich 2019, eq. 4) of
- * one row and their gradient.  The variance is taken around the mean, in a second pass.
- * host_row_blocks.c calls it for the rows of a block. */
+/* Computes LayerNorm (Ba, Kiros, Hinton 2016, eq. 3 and 4) and RMSNorm (Zhang and Sennrich 2019,
+ * eq. 4) of one row, and their gradients. A second pass over the row takes the variance around the
+ * mean, which is more accurate. host_row_blocks.c calls for the rows of a block. */
 #include <wsc/host_rows.h>
 
 #include <wsc/num_math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Finds the rows of an expert in a leaf among the sorted places (host_experts.c): the tokens of a
- * network in a leaf are consecutive rows, so each of its products and its weight gradient is a
- * single one. */
+/* Finds the rows of an expert in a leaf among the sorted places (host_experts.c). The tokens of an
+ * expert in a leaf are consecutive rows, so a single product computes them, and another one the
+ * weight gradient. */
 #include "host_order.h"
 #include "host_state.h"
 

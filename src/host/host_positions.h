@@ -1,5 +1,6 @@
 /** Positions of tokens: the table of angles or sinusoids (HOST_TABLE), which is filled once, and
- * the rotation of heads by it, forward and back.  The blocks of host_block.c and the cache call. */
+ *  the rotation of heads by it, forward and backward. host_block.c, host_attention.c and
+ *  host_head_norm.c rotate. */
 #ifndef WSC_HOST_POSITIONS_H
 #define WSC_HOST_POSITIONS_H
 #include "host_state.h"

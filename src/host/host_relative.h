@@ -1,7 +1,7 @@
 /** Relative positions (Raffel et al. 2020): a weight for each head and bucket of distances, added
- * to the scores of all layers of a stack; or a slope of the distance for each head.  The table
- * arrives with the stack's embedding and stays until the end of the micro-batch; its gradient is
- * summed over the layers and leaves with the embedding's. */
+ *  to the scores of all layers of a stack; or a slope of the distance for each head. The table
+ *  arrives with the stack's embedding and stays until the end of the micro-batch. Its gradient is
+ *  summed over the layers and leaves the wafer with that of the embedding. */
 #ifndef WSC_HOST_RELATIVE_H
 #define WSC_HOST_RELATIVE_H
 #include "host_gradient.h"

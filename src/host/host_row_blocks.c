@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Operations on blocks of rows (tokens) of the residual stream: norms with the stage's gain and
- * bias, biases of linear layers, rounding to operands of products.  A block belongs to one thread;
- * the arithmetic of a row is in host_norm.c. */
+ * bias, biases of linear layers, rounding to operands of products. One thread computes a block;
+ * host_norm.c has the arithmetic of a row. */
 #include "host_row_blocks.h"
 #include "host_buffers.h"
 #include "host_operands.h"

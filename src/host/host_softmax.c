@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Softmax of attention scores by tiles of keys: exponentials by a running maximum and sum (Milakov
- * and Gimelshein 2018, "Online normalizer calculation for softmax"), and the gradient of the scores
- * from the saved maximum and sum (Dao et al. 2022, appendix B).  Loops over one row; a row of
- * probabilities stays in the first-level cache.  host_attention.c calls them. */
+/* Computes the softmax of attention scores by tiles of keys: exponentials with a running maximum
+ * and sum (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"), and the
+ * gradient of the scores from the stored maximum and sum (Dao et al. 2022, appendix B). The loops
+ * process one row, which stays in the first-level cache. host_attention.c calls. */
 #include "host_softmax.h"
 
 #include <wsc/num_math.h>

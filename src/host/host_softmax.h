@@ -1,8 +1,7 @@
-/** Softmax of rows of attention scores that come a tile of keys at a time, forward (Milakov and
- *  Gimelshein 2018) and backward; the arithmetic of host_attention.c, in fp32.
- *
- *  Rows have room up to a multiple of 16 elements, and what lies after their end is overwritten.
- *  Bits depend on the row and on the places of the tiles alone. */
+/** Softmax of rows of attention scores, in fp32, forward (Milakov and Gimelshein 2018) and
+ *  backward. A row arrives one tile of keys at a time. Rows have room up to a multiple of 16
+ *  elements; elements after the end of a row are overwritten. Bits depend on the row and on the
+ *  positions of the tiles alone. host_attention.c calls. */
 #ifndef WSC_HOST_SOFTMAX_H
 #define WSC_HOST_SOFTMAX_H
 #include <stdint.h>

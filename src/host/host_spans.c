@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Answers as spans (Rajpurkar et al. 2016; Devlin et al. 2019, 4.2): every token has a logit for
- * being the first of the answer and one for being the last.  Two cross entropies of a sequence,
- * over all of its tokens, padding included as in the Model Zoo:
+/* Computes the loss of answers as spans (Rajpurkar et al. 2016; Devlin et al. 2019, 4.2). Each
+ * token has two logits: for the first and for the last token of the answer. The loss is two cross
+ * entropies over all tokens of the sequence, padding included as in the Model Zoo, with x_te the
+ * logit of token t for end e:
  *
  *     L = sum over e of log(sum over t of exp(x_te)) - x_(label e) e
  *
- * An end without a label counts for nothing.  host_head.c calls; the reader of samples marks the
- * rows (encoder_samples.c). */
+ * An end without a label adds nothing. host_head.c calls; encoder_samples.c marks the labels. */
 #include "host_spans.h"
 #include "host_head_input.h"
 

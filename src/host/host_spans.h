@@ -1,6 +1,6 @@
-/** The loss of answers as spans: where an answer begins and where it ends, each by a softmax over
- *  the tokens of the sequence.  host_head.c calls it between the logits of all rows and their
- *  gradient. */
+/** The loss of answers as spans: the first and the last token of an answer, each by a softmax over
+ *  the tokens of the sequence. host_head.c calls, after all rows have logits and before it computes
+ *  their gradient. */
 #ifndef WSC_HOST_SPANS_H
 #define WSC_HOST_SPANS_H
 #include "host_state.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Weights with masks on a wafer.  A matrix of few non-zeros is sorted when its stage arrives, and
- * its products and its gradient leave the zeros out (<wsc/num_sparse.h>); any other tensor with a
- * mask is expanded with zeros and multiplied as a dense one, and of its gradient the elements that
- * are kept are gathered.  The choice is a rule on format and density alone, never a measurement, so
- * that values do not depend on the machine (docs/decisions/0026-sparse-products.md).
- *
- * Nothing here stays from one stage to the next but memory.  Called by host.c and host_grad.c. */
+/* Prepares weights with masks. A matrix with few non-zeros is sorted when its stage arrives; its
+ * products and its gradient leave the zeros out (<wsc/num_sparse.h>). Any other tensor with a mask
+ * is expanded with zeros and multiplied as a dense one; the kept elements of its gradient are
+ * gathered. Number format and density alone decide, never a measurement, so values do not depend on
+ * the machine (docs/decisions/0026-sparse-products.md). Only memory is kept from stage to stage.
+ * Called by host.c and host_grad.c. */
 #include "host_sparse.h"
 #include "host_arranged.h"
 #include "host_grad_blocks.h"

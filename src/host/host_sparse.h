@@ -1,6 +1,6 @@
-/** Stages whose tensors have masks: which products leave zeros out, what the others take instead,
- *  and gradients of the elements that are kept.  host.c loads a stage, the parts multiply through
- *  host_linear(), host_grad.c sums the gradients. */
+/** Stages whose tensors have masks: which products leave zeros out, which expanded tensors the
+ *  other products take, and gradients of the kept elements. host.c loads a stage, the parts of the
+ *  stage multiply through host_linear(), host_grad.c sums the gradients. */
 #ifndef WSC_HOST_SPARSE_H
 #define WSC_HOST_SPARSE_H
 #include "host_adapter.h"

@@ -6,7 +6,7 @@
 
 /** Read the requests of s->job into s->scoring. */
 enum wsc_err job_scoring_create(struct job_state *s) WSC_CHECKED;
-/** NULL inside allowed. */
+/** Free the object and set the pointer to NULL, which it may be before. */
 void job_scoring_destroy(struct job_scoring **scoring);
 /** A source of the requests' samples, from a file below model_dir of this rank alone. */
 enum wsc_err job_scoring_open_data(struct job_state *s, struct data_source **out) WSC_CHECKED;

@@ -1,8 +1,7 @@
-/** The state of a job in progress, which its files share, by what it is: the run's phases and
- * bounds, where it stands, its checkpoints, what stops it, its log, its results.
- *
- *  job_run() owns the one struct job_state of a process; every file of src/job works on it through
- *  the functions of its own header.  Parts marked "rank 0 only" mean nothing on other ranks. */
+/** The state of a job in progress, which the files of job share: phases, bounds and progress of the
+ *  run, checkpoints, requests to stop, the log, results. job_run() owns the only struct job_state
+ * of a process; every file of src/job has functions on it in its own header. Members marked "rank 0
+ *  only" have no meaning on other ranks. */
 #ifndef WSC_JOB_STATE_H
 #define WSC_JOB_STATE_H
 #include "job_metrics.h"
@@ -15,7 +14,7 @@
 
 /* Sums over the batches of one evaluation. */
 struct job_eval_sums {
-    double loss; /* of batch losses */
+    double loss; /* sum of the losses of batches */
     struct stream_loss sums;
     int64_t n_batches, n_planned;
     struct job_rate rate;
@@ -24,12 +23,12 @@ struct job_eval_sums {
 /* What a run of --mode generate has done. */
 struct job_generated {
     int64_t n_prompts, prompt_tokens, new_tokens, steps;
-    int64_t first_ps, total_ps; /* until the first new tokens, and until the last */
-    int64_t cache_bytes;        /* of keys and values on a wafer, at the end */
+    /* virtual time until the first new tokens, and until the last ones */
+    int64_t first_ps, total_ps;
+    int64_t cache_bytes; /* bytes of keys and values on a wafer, at the end */
     struct vtime_breakdown breakdown;
-    struct wsc_text
-        texts;      /* owned; with --json: prompts and what follows them, each with its NUL */
-    double *scores; /* owned (n_prompts): of a beam search; NULL without one */
+    struct wsc_text texts; /* owned; with --json: prompts and generated texts, each with its NUL */
+    double *scores;        /* owned (n_prompts): of a beam search; NULL without one */
 };
 
 /* Training or evaluation: data, batches, plan of the wafers, TensorBoard events. */
@@ -40,74 +39,77 @@ struct job_phase {
     struct out_events *events; /* owned, rank 0 only; NULL in other modes */
 };
 
-/* The bounds of this run, from the restore on. */
+/* The bounds of this run, set when the checkpoint is restored. */
 struct job_bounds {
-    int64_t first_step, first_samples; /* at the start of this run */
-    int64_t last_step;                 /* where to stop */
-    int64_t planned_last_step;         /* of the run that a restart continues, or -1 */
-    int64_t num_steps;                 /* that are asked for, CONF_NULL: up to max_steps */
+    int64_t first_step, first_samples; /* step and samples at the start of this run */
+    int64_t last_step;                 /* last step of this run */
+    int64_t planned_last_step;         /* last step of the run that a restart continues, or -1 */
+    int64_t num_steps;                 /* requested number of steps; CONF_NULL: up to max_steps */
 };
 
-/* Where the run stands. */
+/* Progress of the run. */
 struct job_progress {
-    int64_t step;           /* finished */
-    int64_t samples;        /* of the stream, so far */
-    bool in_eval;           /* the pass in progress evaluates */
-    bool eval_due;          /* the evaluation after this step was stopped */
+    int64_t step;           /* last finished step */
+    int64_t samples;        /* samples of the stream that were used so far */
+    bool in_eval;           /* the current pass is an evaluation */
+    bool eval_due;          /* the evaluation after this step was stopped and has to be repeated */
     bool eval_counted;      /* eval_steps was compared with the data */
-    int64_t reached_step;   /* as hw_faults_reached(), of the run before */
+    int64_t reached_step;   /* hw_faults_reached() of the previous run */
     int64_t recovery_ps;    /* virtual time of recovery from faults */
-    int64_t repeated_steps; /* done again after memory was lost */
+    int64_t repeated_steps; /* steps that were repeated after memory was lost */
 };
 
-/* The samples of train_input, by which a checkpoint knows them; zero without any. */
+/* The samples of train_input, as a checkpoint identifies them; 0 without any. */
 struct job_samples {
-    int64_t n;    /* in an epoch */
-    int64_t hash; /* of sizes and parts of the files, 52 bits, so that a double holds it */
+    int64_t n; /* samples in an epoch */
+    /* hash of sizes and parts of the files, 52 bits, so that a double has room for it */
+    int64_t hash;
 };
 
-/* Checkpoints and the folder that has them. */
+/* Checkpoints and their folder. */
 struct job_checkpoints {
-    int claim;                /* of model_dir, rank 0 only; -1: none */
-    struct store_group group; /* of the ranks that hold shards */
+    int claim;                /* lock of model_dir, rank 0 only; -1: none */
+    struct store_group group; /* ranks that hold shards */
     bool in_group;
-    int64_t saved_step;         /* of the newest checkpoint; -1 none */
-    char *start_path;           /* owned: the checkpoint that this run began with, or NULL */
-    struct job_samples samples; /* that the run reads, the same on all ranks */
+    int64_t saved_step; /* step of the newest checkpoint; -1: none */
+    /* owned: path of the checkpoint with which this run began, or NULL */
+    char *start_path;
+    struct job_samples samples; /* samples that the run reads, equal on all ranks */
 };
 
-/* Looks at what signals ask for. */
+/* Checks for signals that ask the run to stop. */
 struct job_stop {
-    int64_t steps_per_look; /* between two looks */
-    double looked_s;        /* the last look, host clock */
-    int signal;             /* that asked to stop; 0: none */
+    int64_t steps_per_look; /* steps between two checks */
+    double looked_s;        /* host time of the last check */
+    int signal;             /* signal that asked the run to stop; 0: none */
 };
 
-/* A failure that every rank knows of. */
+/* A failure that is known on all ranks. */
 struct job_failure {
-    bool everywhere, reports; /* there is one; this rank reports it */
+    bool everywhere, reports; /* everywhere: there is a failure; reports: this rank reports it */
 };
 
-/* What log lines and metrics are made of; rank 0 only. */
+/* Data of log lines and metrics; rank 0 only. */
 struct job_log {
     struct job_metrics *metrics; /* owned */
     int loop;                    /* training loops so far */
-    int64_t loop_end;            /* last step of the one in progress */
+    int64_t loop_end;            /* last step of the current loop */
     struct job_rate rate;
-    double host_start_s, host_logged_s; /* host clock: begin of the run, last line */
+    /* host time at the beginning of the run, and of the last log line */
+    double host_start_s, host_logged_s;
     int64_t host_logged_step;
     double last_loss, noise_scale;
     struct job_eval_sums eval;
 };
 
-/* What performance.json has at the end; rank 0 only. */
+/* Data of performance.json; rank 0 only. */
 struct job_result {
     struct vtime_breakdown total;
     int64_t total_time_ps;
-    struct job_fault_cost *fault; /* owned: what the faults cost */
+    struct job_fault_cost *fault; /* owned (n_faults): cost of each fault */
     int n_faults;
     int64_t wafer_rss_bytes, memoryx_rss_bytes, sent_bytes;
-    struct stream_carried *carried; /* owned, n_carried: of a training with values */
+    struct stream_carried *carried; /* owned (n_carried), in training with values */
     int n_carried;
     struct job_generated generated;
     int n_kernels; /* 0 unless the values come from the mesh */
@@ -126,7 +128,7 @@ struct job_state {
     struct job_checkpoints checkpoint;
     struct job_stop stop;
     struct job_failure failure;
-    struct data_tokenizer *tokenizer; /* owned; while it generates */
+    struct data_tokenizer *tokenizer; /* owned; in generation */
     struct job_scoring *scoring;      /* owned; NULL without requests */
     struct job_log log;
     struct job_result result;
@@ -142,7 +144,7 @@ static inline bool job_evaluates(const struct job_state *s)
     return zoo_mode_evaluates(s->job->params->runconfig.mode);
 }
 
-/* Where the job writes its checkpoints, and looks for one to resume from. */
+/* Folder of the checkpoints: the job writes them there, and resumes from the newest one in it. */
 static inline struct store_folder job_folder(const struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;

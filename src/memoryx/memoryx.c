@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Life of a shard: its parts of the tensors with their optimizer state, the initial weights, and
- * the fibers of its two programs (memoryx_step.c).  Element i of tensor k starts as a function of
- * (seed, k, i), whoever holds it. */
+/* Creates and destroys a shard: its parts of the tensors with their optimizer state, the initial
+ * weights, and the fibers of its two programs (memoryx_step.c). The initial value of element i of
+ * tensor k is a function of (seed, k, i), on any shard. */
 #include "memoryx_init.h"
 #include "memoryx_mask.h"
 #include "memoryx_state.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Zeros where a bit of a mask is 0: weights, gradients and states outside a mask (memoryx_mask.c),
- * those of weights that do not train (memoryx_selected.c). */
+/* Sets elements to zero where a bit is 0: weights, gradients and states outside a mask
+ * (memoryx_mask.c), and those of weights that do not train (memoryx_selected.c). */
 #include "memoryx_bits.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ struct apply_job {
     float *x;
 };
 
-/* Bits as words of ones or zeros, so that no NaN outside the mask survives. */
+/* Bits are widened to words of ones or zeros, so that no NaN outside the mask is left. */
 static void apply_block(void *ctx, int64_t i, int thread)
 {
     const struct apply_job *job = ctx;

@@ -1,6 +1,5 @@
-/** Bits of elements, one each: those of masks and of weights that train.
- *  A word has MEMORYX_WORD_BITS of them (memoryx_state.h).
- */
+/** Sets of elements with one bit each: masks, and weights that train. A word has MEMORYX_WORD_BITS
+ *  bits (memoryx_state.h). */
 #ifndef WSC_MEMORYX_BITS_H
 #define WSC_MEMORYX_BITS_H
 #include "memoryx_state.h"

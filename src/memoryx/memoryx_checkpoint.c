@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A shard's part of a checkpoint: weights under the tensors' names, optimizer state under
- * PyTorch's, counters of updates, schedules and scaler, and the virtual times that a resumed run
- * starts from. Every rank defines all datasets; each shard writes and reads its own parts of them.
- * Called by job_checkpoint.c; memoryx_groups.c numbers the states. */
+/* The part of a shard in a checkpoint: weights under the names of tensors, optimizer state under
+ * PyTorch's names, counters of updates, schedules and scaler, and the virtual times with which a
+ * resumed run starts. Every rank defines all datasets; each shard writes and reads its own parts.
+ * job_checkpoint.c calls; memoryx_groups.c numbers the states. */
 #include "memoryx_groups.h"
 #include "memoryx_init.h"
 #include "memoryx_loss_scale.h"
@@ -21,7 +21,7 @@ enum { NAME_BYTES = 160 };
 
 /* ---- virtual times: a row per shard ---------------------------------------------------------- */
 
-/* step_end, reduced, updating, ready of each stage */
+/* Times: step_end, reduced, updating, and ready of each stage. */
 static int64_t n_times(const struct memoryx *mx)
 {
     return 3 + mx->net->model->n_stages;
@@ -55,16 +55,16 @@ static enum wsc_err save_times(const struct memoryx *mx, struct store_file *file
     return rc;
 }
 
-/* The rows of all shards, folded to their latest times when this cluster has another number of
- * shards; another model has other stages and starts its clock at zero. */
-static void fold_times(int64_t *rows, int64_t n_rows, int64_t n)
+/* Reduce the rows of all shards to the latest time of each column. This is done if the cluster has
+ * another number of shards than the checkpoint. */
+static void take_latest_times(int64_t *rows, int64_t n_rows, int64_t n)
 {
     for (int64_t r = 1; r < n_rows; r++)
         for (int64_t i = 0; i < n; i++)
             if (rows[r * n + i] > rows[i]) rows[i] = rows[r * n + i];
 }
 
-/* A time before the start, or where virtual time ends, is none that a run got to. */
+/* A time below 0, or at the end of the range of virtual time, cannot come from a run. */
 static enum wsc_err check_times(const struct store_file *file, const int64_t *ps, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -74,6 +74,7 @@ static enum wsc_err check_times(const struct store_file *file, const int64_t *ps
     return WSC_OK;
 }
 
+/* A file with times of another number of stages is of another model: the clock starts at zero. */
 static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
 {
     int n_dims;
@@ -86,7 +87,7 @@ static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
     if (!rc) rc = check_times(file, rows, shape[0] * n);
     if (!rc) {
         const bool same = shape[0] == mx->n_shards;
-        if (!same) fold_times(rows, shape[0], n);
+        if (!same) take_latest_times(rows, shape[0], n);
         unpack_times(mx, same ? rows + mx->shard * n : rows);
     }
     wsc_free(rows);
@@ -118,7 +119,7 @@ static enum wsc_err define_states(const struct memoryx *mx, int i, struct store_
     return WSC_OK;
 }
 
-/* Statistics of a whole tensor are the same on every shard; the first one writes them. */
+/* Statistics of a whole tensor are equal on all shards; the first shard writes them. */
 static enum wsc_err save_states(const struct memoryx *mx, int i, struct store_file *file)
 {
     const struct memoryx_part *part = &mx->part[i];
@@ -138,7 +139,7 @@ static enum wsc_err save_states(const struct memoryx *mx, int i, struct store_fi
 
 /* ---- counters: the first shard's, all have the same ------------------------------------------ */
 
-/* What a counter is a part of. */
+/* The part of the training state that a counter belongs to. */
 enum counted { COUNTED_OPTIMIZER, COUNTED_SCHEDULE, COUNTED_SCALER, COUNTED_NOISE, N_COUNTED };
 enum { N_COUNTERS = 9 };
 
@@ -149,8 +150,8 @@ static bool counts(const struct memoryx *mx, enum counted part)
     return part != COUNTED_NOISE || mx->config.params->optimizer.gradient_noise_scale;
 }
 
-/* Those that a run with these params has, of the parts @p wanted, NULL: of all; returns how many.
- */
+/* List the counters of a run with these params that belong to the parts @p wanted (NULL: all).
+ * Returns their number. */
 static int list_counters(struct memoryx *mx, const bool *wanted,
                          struct store_counter list[N_COUNTERS])
 {
@@ -175,7 +176,7 @@ static int list_counters(struct memoryx *mx, const bool *wanted,
     return n;
 }
 
-/* A file that does not count updates comes from a run that skipped none. */
+/* A file without a counter of updates comes from a run that skipped none. */
 static enum wsc_err load_counters(struct memoryx *mx, struct store_file *file,
                                   const struct memoryx_load *what)
 {
@@ -302,7 +303,7 @@ static enum wsc_err load_optimizer(struct memoryx *mx, struct store_file *file)
     return rc;
 }
 
-/* Only names of tensors matter: state of other parts of a trainer may stand beside. */
+/* Only names of tensors are checked: a file may also have state of other parts of a trainer. */
 static enum wsc_err check_known(const struct model *model, struct store_file *file)
 {
     struct store_tensor *tensor;

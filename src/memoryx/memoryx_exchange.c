@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The one protocol among shards: every shard sends its part to shard 0, which combines them in the
- * order of shards and sends the total back.  So all shards compute with the same bits.  Norms, sums
- * over whole tensors and the hash of the weights are rounds of it (memoryx_norms.c,
+/* The only protocol among shards: every shard sends its part to shard 0, which combines the parts
+ * in the order of shards and sends the total to all. So all shards compute with equal bits. Norms,
+ * sums over whole tensors and the hash of the weights use it (memoryx_norms.c,
  * memoryx_tensorwise.c, memoryx_hash.c). */
 #include "memoryx_exchange.h"
 
@@ -17,7 +17,7 @@ static enum wsc_err send(const struct memoryx_round *round, struct comm_link *li
     return (round->bytes ? stream_send : stream_signal)(link, &msg);
 }
 
-/* Receive *@p payload, which is here at *@p at. */
+/* Receive *@p payload; *@p at: when it arrives on this shard. */
 static enum wsc_err receive(const struct memoryx *mx, const struct memoryx_round *round,
                             struct comm_link *link, enum stream_msg_kind kind,
                             struct comm_buf **payload, struct vtime *at)
@@ -29,7 +29,7 @@ static enum wsc_err receive(const struct memoryx *mx, const struct memoryx_round
     return WSC_OK;
 }
 
-/* Parts of all shards; part[0] is there already. */
+/* Receive the parts of the other shards and combine all parts; part[0] is that of shard 0. */
 static enum wsc_err combine(const struct memoryx *mx, const struct memoryx_round *round,
                             struct comm_buf **part, struct comm_buf **total, struct vtime *at)
 {
@@ -42,8 +42,9 @@ static enum wsc_err combine(const struct memoryx *mx, const struct memoryx_round
     return part[0] ? round->combine(mx, round->ctx, part, total) : WSC_OK;
 }
 
-static enum wsc_err lead(const struct memoryx *mx, const struct memoryx_round *round,
-                         struct comm_buf *take_own, struct comm_buf **total, struct vtime *at)
+static enum wsc_err exchange_as_first(const struct memoryx *mx, const struct memoryx_round *round,
+                                      struct comm_buf *take_own, struct comm_buf **total,
+                                      struct vtime *at)
 {
     const struct stream_ports *ports = mx->ports;
     struct comm_buf *part[HW_MAX_SHARDS] = {take_own};
@@ -55,8 +56,9 @@ static enum wsc_err lead(const struct memoryx *mx, const struct memoryx_round *r
     return rc;
 }
 
-static enum wsc_err follow(const struct memoryx *mx, const struct memoryx_round *round,
-                           struct comm_buf *take_own, struct comm_buf **total, struct vtime *at)
+static enum wsc_err exchange_with_first(const struct memoryx *mx, const struct memoryx_round *round,
+                                        struct comm_buf *take_own, struct comm_buf **total,
+                                        struct vtime *at)
 {
     TRY(send(round, mx->ports->peer_out[0], STREAM_MSG_PART, take_own, *at));
     return receive(mx, round, mx->ports->peer_in[0], STREAM_MSG_TOTAL, total, at);
@@ -66,7 +68,8 @@ enum wsc_err memoryx_exchange(struct memoryx *mx, const struct memoryx_round *ro
                               struct comm_buf *take_own, struct comm_buf **total, struct vtime *at)
 {
     *total = NULL;
-    const enum wsc_err rc = (mx->shard ? follow : lead)(mx, round, take_own, total, at);
+    const enum wsc_err rc =
+        (mx->shard ? exchange_with_first : exchange_as_first)(mx, round, take_own, total, at);
     if (rc) comm_buf_unref(total);
     return rc;
 }

@@ -1,6 +1,5 @@
-/** One round among the shards: what all of them have to agree on.
- *  Shard 0 combines the parts of all shards and sends the total back.
- */
+/** A round among the shards, for values that all shards need. Shard 0 combines the parts of all
+ *  shards and sends the total back. */
 #ifndef WSC_MEMORYX_EXCHANGE_H
 #define WSC_MEMORYX_EXCHANGE_H
 #include "memoryx_state.h"
@@ -16,15 +15,17 @@ enum {
 
 struct memoryx_round {
     int64_t step;
-    int index;     /* one of the above */
-    int64_t bytes; /* on the emulated links, each way; 0: takes neither time nor turns there */
-    /* Shard 0: *total of the parts of all shards. */
+    int index; /* a constant of the enumeration above */
+    /* bytes on the emulated links in each direction; 0: the round takes no virtual time */
+    int64_t bytes;
+    /* Shard 0: compute *total from the parts of all shards. */
     enum wsc_err (*combine)(const struct memoryx *mx, void *ctx, struct comm_buf *const *part,
                             struct comm_buf **total);
     void *ctx;
 };
-/* Give this shard's part, get the total of all.  @p take_own NULL: time alone, *total is NULL; so
- * it is after an error.  *at: when the part is ready here, then when the total is known here. */
+/* Send the part of this shard and receive the total. @p take_own NULL: only virtual time passes,
+ * and *total is NULL, as after an error. *at: when the part is ready on this shard; on return, when
+ * the total is known on this shard. */
 enum wsc_err memoryx_exchange(struct memoryx *mx, const struct memoryx_round *round,
                               struct comm_buf *take_own, struct comm_buf **total, struct vtime *at);
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Parameters by group, as PyTorch's optimizers save them: a group lists numbers of parameters, and
- * states stand under these numbers.  The numbers are labels: what counts is the order of the groups
- * and of the parameters in a group. */
+/* Groups of parameters as PyTorch's optimizers save them: a group lists numbers of parameters, and
+ * states are saved under these numbers. The numbers are labels; the order of groups, and of
+ * parameters in a group, identifies the tensors. */
 #include "memoryx_groups.h"
 
 #include <wsc/mem.h>
@@ -11,7 +11,7 @@
 
 enum { NAME_BYTES = 160 };
 
-/* One group for each rate of learning, those with weight decay first; frozen ones have none. */
+/* One group for each learning rate, groups with weight decay first; frozen tensors have none. */
 static bool same_group(const struct model_tensor *a, const struct model_tensor *b)
 {
     return a->decay == b->decay && a->lr_scale == b->lr_scale && !a->frozen && !b->frozen &&
@@ -25,7 +25,7 @@ static bool is_first(const struct model *model, int i)
     return true;
 }
 
-/* Tensors in the order of the groups; group[k]: the one of order[k]. */
+/* Tensors in the order of the groups; group[k] is the group of tensor order[k]. */
 struct groups {
     int *order, *group;
     int n, n_groups;
@@ -110,17 +110,17 @@ static enum wsc_err set_groups(const struct memoryx *mx, struct store_file *file
 {
     const struct model *model = mx->net->model;
     char what[32];
-    for (int k = 0, place = 0; k < g->n; k++) {
+    for (int k = 0, index = 0; k < g->n; k++) {
         const bool begins = !k || g->group[k] != g->group[k - 1];
-        place = begins ? 0 : place + 1;
+        index = begins ? 0 : index + 1;
         if (begins) TRY(set_rates(mx, file, g->group[k], &model->tensor[g->order[k]]));
-        (void)snprintf(what, sizeof what, "params.%d", place);
+        (void)snprintf(what, sizeof what, "params.%d", index);
         TRY(set_in_group(file, g->group[k], what, STORE_I64, g->order[k]));
     }
     return WSC_OK;
 }
 
-/* cstorch keeps beta^t as it will be used next, for each parameter; all are alike. */
+/* cstorch saves beta^t of the next update for each parameter; all values are equal. */
 static const char *const power_name[] = {"beta1_power", "beta2_power"};
 
 static void power_of(char key[NAME_BYTES], int tensor, int k)
@@ -182,9 +182,9 @@ enum wsc_err memoryx_save_powers(const struct memoryx *mx, struct store_file *fi
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool parameter_key(const struct store_file *file, int group, int place, char key[NAME_BYTES])
+static bool parameter_key(const struct store_file *file, int group, int index, char key[NAME_BYTES])
 {
-    (void)snprintf(key, NAME_BYTES, "optimizer.param_groups.%d.params.%d", group, place);
+    (void)snprintf(key, NAME_BYTES, "optimizer.param_groups.%d.params.%d", group, index);
     return store_has(file, key);
 }
 
@@ -197,12 +197,13 @@ static enum wsc_err other_sizes(const struct store_file *file, int group)
         "--set runconfig.load_checkpoint_states=model takes the weights alone");
 }
 
-/* Group @p group from place *k of the order on; *k becomes the one after it. */
+/* Read group @p group: its tensors are those from *k of the order on. *k is moved to the first
+ * tensor of the next group. */
 static enum wsc_err read_group(struct store_file *file, const struct groups *g, int group, int *k,
                                int64_t *label)
 {
     char key[NAME_BYTES];
-    for (int place = 0; parameter_key(file, group, place, key); place++, (*k)++) {
+    for (int index = 0; parameter_key(file, group, index, key); index++, (*k)++) {
         if (*k == g->n || g->group[*k] != group) return other_sizes(file, group);
         TRY(store_read_i64(file, key, 0, INT64_MAX, &label[g->order[*k]]));
     }

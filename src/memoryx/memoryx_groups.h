@@ -5,10 +5,10 @@
 #define WSC_MEMORYX_GROUPS_H
 #include "memoryx_state.h"
 
-/* Groups of parameters and powers of beta; then the latter's values. */
+/* Define the groups of parameters and the powers of beta; then write the values of the powers. */
 enum wsc_err memoryx_define_groups(const struct memoryx *mx, struct store_file *file) WSC_CHECKED;
 enum wsc_err memoryx_save_powers(const struct memoryx *mx, struct store_file *file) WSC_CHECKED;
-/* label[i]: the number of tensor i in the names of states in @p file. */
+/* label[i]: the number of tensor i in the names of the states in @p file. */
 enum wsc_err memoryx_read_labels(struct store_file *file, const struct model *model,
                                  int64_t *label) WSC_CHECKED;
 #endif

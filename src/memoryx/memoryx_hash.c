@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hash of all weights, with trace_hash: the sum of hashes of blocks of 1024 elements, each with
- * tensor and position as its seed, so that it depends neither on who holds which block nor on the
- * order of adding.  It costs no virtual time: the emulated machine does not compute it. */
+ * tensor and position as its seed, so that it depends neither on the shards' blocks nor on the
+ * order of addition. It takes no virtual time, because the emulated machine does not compute it. */
 #include "memoryx_hash.h"
 
 #include "memoryx_exchange.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Hashes of blocks are added, so the sum does not depend on which shard owns which. */
+/* Hashes of blocks are added, so the sum does not depend on which shard has which blocks. */
 static uint64_t hash_of_parts(const struct memoryx *mx)
 {
     uint64_t sum = 0;
@@ -18,8 +18,8 @@ static uint64_t hash_of_parts(const struct memoryx *mx)
         const struct memoryx_part *s = &mx->part[i];
         for (int64_t b = 0; b < s->n; b += STREAM_BLOCK_ELEMS) {
             int64_t n = s->n - b < STREAM_BLOCK_ELEMS ? s->n - b : STREAM_BLOCK_ELEMS;
-            uint64_t place = (uint64_t)i << 40 | (uint64_t)((s->first + b) / STREAM_BLOCK_ELEMS);
-            sum += wsc_hash64(s->w + b, (size_t)n * sizeof(float), place);
+            uint64_t position = (uint64_t)i << 40 | (uint64_t)((s->first + b) / STREAM_BLOCK_ELEMS);
+            sum += wsc_hash64(s->w + b, (size_t)n * sizeof(float), position);
         }
     }
     return sum;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a shard begins with.  Initial weights by the rules of the tensor table: element i of tensor
- * k is a function of (seed, k, i), whoever holds it.  job_checkpoint.c asks for all tensors where
- * there is no checkpoint, memoryx_checkpoint.c where weights are not taken from one, and with
- * memoryx_vocabulary.c for a tensor of which the file lacks a part. */
+/* Sets the initial state of a shard. Initial weights follow the rules of the tensor table: element
+ * i of tensor k is a function of (seed, k, i), on any shard. job_checkpoint.c initializes all
+ * tensors if there is no checkpoint; memoryx_checkpoint.c if weights are not taken from one, and
+ * with memoryx_vocabulary.c if the file has only a part of a tensor. */
 #include "memoryx_init.h"
 
 #include "memoryx_loss_scale.h"

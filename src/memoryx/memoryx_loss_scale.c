@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Loss scaling: gradients of float16 and cbfloat16 are kept inside the format's range by a factor
- * on the loss, which is taken out again before anything sees them. */
+/* Loss scaling: a factor on the loss keeps gradients of float16 and cbfloat16 in the range of the
+ * format. The mean gradient is divided by it before it is used. */
 #include "memoryx_loss_scale.h"
 
 #include <math.h>
@@ -53,8 +53,8 @@ double memoryx_loss_factor(const struct memoryx *mx, int64_t n_tokens)
     return 1.0 / (double)n_tokens;
 }
 
-/* The loss that a wafer differentiates is the mean times the scale.  How many tokens count is known
- * only when all wafers have said so: they divide by the number of all. */
+/* A wafer differentiates the mean loss times the scale. The number of tokens that count is known
+ * only when all wafers have reported, so wafers divide by the number of all tokens. */
 double memoryx_gradient_scale(const struct memoryx *mx)
 {
     if (!scales(mx->net->model)) return 1.0;
@@ -88,7 +88,7 @@ static void grow(struct memoryx *mx)
     s->good_steps = s->overflows = 0;
 }
 
-/* Each shard knows the norm, so all decide alike. */
+/* Each shard has the norm, so all shards decide equally. */
 enum wsc_err memoryx_scale_after(struct memoryx *mx, int64_t step)
 {
     mx->batch.loss_scale = mx->scaler.scale;

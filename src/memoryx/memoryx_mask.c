@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Masks of sparse tensors: the first mask by the entry's init_method, and zeros outside masks.
- * Random masks and those by magnitude are exact selections over shards (memoryx_select.c); elements
- * that are not zero and the regular pattern need no other shard.  memoryx_spawn_masks() runs the
+/* Masks of sparse tensors: the first mask by init_method of the entry of params, and zeros outside
+ * masks. Random masks and masks by magnitude are exact selections over shards (memoryx_select.c);
+ * masks of non-zeros and the regular pattern need no other shard. memoryx_spawn_masks() runs the
  * program before the first pass; memoryx_regrow.c computes later masks. */
 #include "memoryx_mask.h"
 
@@ -29,7 +29,7 @@ void memoryx_mask_apply(const struct memoryx_part *s, float *x)
     if (s->mask) memoryx_bits_apply(s->mask, s->n, x);
 }
 
-/* cstorch prunes states of the weight's shape: statistics by row or column stay. */
+/* cstorch prunes states with the shape of the weight, but not statistics by row or column. */
 void memoryx_prune(struct memoryx *mx, int tensor)
 {
     const struct memoryx_part *s = &mx->part[tensor];
@@ -60,8 +60,8 @@ static void mask_what_is_there(const struct memoryx_part *s)
         if (s->w[i] != 0) set_bit(s->mask, i);
 }
 
-/* cstorch's: every row has one element in 1 / density, the next row is rolled by one distance.
- * Arithmetic in fp32 as there. */
+/* The regular pattern of cstorch: every row keeps one element in 1 / density, and each next row is
+ * rolled by this distance, rounded down. Arithmetic in fp32 as in cstorch. */
 static void mask_checkerboard(const struct memoryx_part *s, const struct model_tensor *t,
                               float sparsity)
 {
@@ -83,7 +83,8 @@ uint64_t memoryx_mask_seed(const struct memoryx *mx, const struct zoo_sparsity *
     return entry->seed == CONF_NULL ? mx->config.seed : (uint64_t)entry->seed;
 }
 
-/* What release 1.7 leaves in a column, before the whole tensor is pruned to its count. */
+/* Number of elements that release 1.7 keeps in a column, before the whole tensor is pruned to its
+ * number. */
 static int64_t of_a_column(const struct zoo_sparsity *entry, const struct model_tensor *t)
 {
     return t->shape[0] - (int64_t)(entry->sparsity.init * (double)t->shape[0]);
@@ -110,7 +111,7 @@ static struct memoryx_selection first_selection(const struct memoryx *mx, int te
         .taken = mx->part[tensor].mask};
 }
 
-/* The first mask of one tensor, unless it takes a selection, which is added to @p list. */
+/* Make the first mask of one tensor, or add the selection that it needs to @p list. */
 static void begin_mask(struct memoryx *mx, int tensor, struct memoryx_selection *list, int *n)
 {
     const struct zoo_sparsity *entry = model_sparsity_of(mx->net->model, tensor);
@@ -126,7 +127,7 @@ static void begin_mask(struct memoryx *mx, int tensor, struct memoryx_selection 
         list[(*n)++] = first_selection(mx, tensor, entry);
 }
 
-/* The masks by column that keep more than their tensors should: prune them by magnitude alone. */
+/* Prune masks by column that keep more elements than their tensors should, by magnitude alone. */
 static enum wsc_err trim_columns(struct memoryx *mx, struct memoryx_selection *list, int n)
 {
     enum wsc_err rc = WSC_OK;

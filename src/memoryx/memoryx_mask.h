@@ -8,21 +8,22 @@
 
 #include <wsc/rng.h>
 
-/* Random numbers of tensor @p tensor's mask number @p update, 0 for the first one. */
+/* Stream of the random numbers of mask number @p update of tensor @p tensor; 0: the first mask. */
 static inline uint64_t memoryx_mask_stream(int tensor, int64_t update)
 {
     return wsc_rng_stream(WSC_RNG_MASK, (uint64_t)update << 24 | (uint64_t)tensor);
 }
-/* Their seed: that of the entry, else of the run. */
+/* Seed of these random numbers: that of the entry of params, or of the run. */
 uint64_t memoryx_mask_seed(const struct memoryx *mx, const struct zoo_sparsity *entry);
-/* Elements that the mask of part @p s has. */
+/* Number of elements in the mask of part @p s. */
 int64_t memoryx_mask_count(const struct memoryx_part *s);
-/* Set x[i] to +0.0 where the mask of @p s (NULL: all stay) has no bit; x has part.n elements. */
+/* Set x[i] to +0.0 where the mask of @p s has no bit (NULL: nothing changes); x has part.n
+ * elements. */
 void memoryx_mask_apply(const struct memoryx_part *s, float *x);
 /* Zero the weights of tensor @p tensor, and its states by element, outside its mask. */
 void memoryx_prune(struct memoryx *mx, int tensor);
-/* Program of a shard: the first masks of tensors that have none yet, neither from a checkpoint nor
- * from an earlier call; then all sparse weights are pruned.  Last comes the choice of weights that
- * train, memoryx_choose_selected(). */
+/* Program of a shard: make the first masks of tensors that have none, neither from a checkpoint nor
+ * from an earlier call, and prune all sparse weights. Then choose the weights that train
+ * (memoryx_choose_selected()). */
 enum wsc_err memoryx_run_masks(void *mx);
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Masks in checkpoints, in the layouts of all releases.  From 2.2 on a truth value per element
- * stands beside the tensor, and the counter of each entry under `sparsity`; both are written so.
- * Releases 1.8 to 2.1 have them among the states of an optimizer of masks, and 1.7 to 1.9 mark what
- * is pruned with NaN in weights and states, which are zeroed by the first mask pass.  The index of
- * a cycling sparsity follows from the counter and is neither written nor read. */
+/* Masks in checkpoints, in the layouts of all releases. Since 2.2 a truth value per element is
+ * stored beside the tensor, and the counter of each entry under `sparsity`; this layout is written.
+ * Releases 1.8 to 2.1 have masks among the states of an optimizer of masks. 1.7 to 1.9 mark pruned
+ * elements by NaN in weights and states; the first mask pass sets these to zero. The index of a
+ * cycling sparsity follows from the counter and is neither written nor read. */
 #include "memoryx_mask_checkpoint.h"
 
 #include <wsc/mem.h>
@@ -22,7 +22,7 @@ static struct store_tensor tensor_of(const struct memoryx *mx, int i)
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-/* One per entry of the params, all of the same value. */
+/* Counters, one per entry of params, all with one value. */
 struct counters {
     char name[ZOO_MAX_SPARSITIES][NAME_BYTES];
     struct store_counter row[ZOO_MAX_SPARSITIES];
@@ -38,8 +38,7 @@ static void list_counters(struct memoryx *mx, struct counters *c)
     }
 }
 
-/* Groups count alike; files that were converted from 2.1 have one counter, those before it another.
- */
+/* Counters of groups are equal. Files converted from 2.1 have one counter, older ones another. */
 enum wsc_err memoryx_load_mask_step(struct memoryx *mx, struct store_file *file)
 {
     static const char *const single[] = {"sparsity.step", "optimizer.sparsity.step"};
@@ -75,7 +74,7 @@ enum wsc_err memoryx_define_masks(struct memoryx *mx, struct store_file *file)
     return store_define_counters(file, c.row, c.n);
 }
 
-/* A byte per element, piece by piece. */
+/* Write a byte per element, one piece at a time. */
 static enum wsc_err save_bits(const struct memoryx_part *s, const uint64_t *bits,
                               struct store_file *file, const char *name)
 {
@@ -127,7 +126,7 @@ static enum wsc_err read_bits(const struct memoryx_part *s, uint64_t *bits, stru
     return rc;
 }
 
-/* Looks at the whole tensor, so that all shards find the same. */
+/* Reads the whole tensor, so that all shards get the same answer. */
 static enum wsc_err has_nan(struct store_file *file, const char *name, int64_t n_elems, bool *found)
 {
     float *values;
@@ -151,7 +150,7 @@ static void mask_numbers(const struct memoryx_part *s)
         if (!isnan(s->w[i])) s->mask[i / MEMORYX_WORD_BITS] |= 1ULL << i % MEMORYX_WORD_BITS;
 }
 
-/* A file without it is of a training of all weights: these choose. */
+/* A file without this dataset is from a training of all weights: then the weights are chosen. */
 enum wsc_err memoryx_load_selected(struct memoryx *mx, struct store_file *file, int tensor)
 {
     const struct store_tensor t = tensor_of(mx, tensor);

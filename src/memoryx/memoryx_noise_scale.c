@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gradient noise scale: B_simple = tr(Sigma) / |G|^2, where Sigma is the covariance of the gradient
- * of a sample and G its mean.  With the gradient g_B of a batch of B samples
- *     E |g_B|^2 = |G|^2 + tr(Sigma) / B,
- * so that a small batch and a large one give both (McCandlish et al. 2018, eq. A.2 and A.3).  The
- * small batches are the micro-shards, the large one is the batch of the step: which
- * samples make a micro-shard does not depend on the number of systems, and none is ever cut. */
+/* Gradient noise scale: B_simple = tr(Sigma) / |G|^2, with Sigma the covariance of the gradient of
+ * a sample and G its mean. The gradient g_B of a batch of B samples has E |g_B|^2 = |G|^2 +
+ * tr(Sigma) / B, so a small batch and a large one determine both (McCandlish et al. 2018, eq. A.2
+ * and A.3). The small batches are the micro-shards, the large one is the batch of the step. The
+ * samples of a micro-shard do not depend on the number of systems, and no micro-shard is ever
+ * divided. */
 #include "memoryx_noise_scale.h"
 
 #include "memoryx_loss_scale.h"
 
 #include <math.h>
 
-/* A ratio of means, each over many steps, because the estimates of a single step are noisy and
+/* The scale is a ratio of means over many steps, because the estimates of one step are noisy and
  * their ratio is biased. */
 static void add_to_mean(double *mean, double value, int64_t steps)
 {
-    const double least_share = 0.01; /* of the newest step */
+    const double least_share = 0.01; /* least weight of the newest step */
     const double share = fmax(1.0 / (double)(steps + 1), least_share);
     *mean += share * (value - *mean);
 }
@@ -32,8 +32,8 @@ void memoryx_noise_step(struct memoryx_noise *n, double n_micro_shards, double s
     n->scale = n->gradient > 0 ? n->variance / n->gradient : NAN;
 }
 
-/* The gradient of a micro-shard is that of its share of the loss, n_micro_shards of which have the
- * batch's gradient as their mean. */
+/* The gradient of a micro-shard is scaled so that the mean over all n_micro_shards micro-shards is
+ * the gradient of the batch. */
 void memoryx_noise_after(struct memoryx *mx)
 {
     const struct stream_batch *b = &mx->pass->batch;

@@ -5,12 +5,12 @@
 #define WSC_MEMORYX_NOISE_SCALE_H
 #include "memoryx_state.h"
 
-/* Take a step of a batch of @p n_micro_shards micro-shards of @p samples samples on average into
- * running means, of which @p steps are finished; sets @p noise but for the two squares, which are
- * given. */
+/* Add a step with a batch of @p n_micro_shards micro-shards of @p samples samples on average to the
+ * running means, after @p steps finished steps. Sets @p noise, except for the two squares, which
+ * are input. */
 void memoryx_noise_step(struct memoryx_noise *noise, double n_micro_shards, double samples,
                         int64_t steps);
-/* Take the step into mx->noise and mx->batch, once the norm is known and before the loss scale
- * moves. */
+/* Add the step to mx->noise and mx->batch, after the norm is known and before the loss scale
+ * changes. */
 void memoryx_noise_after(struct memoryx *mx);
 #endif

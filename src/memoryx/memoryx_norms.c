@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Norms of the gradient and of the weights: sqrt of the sum of squares.  Sums over blocks of a
- * tensor follow the canonical tree over the tensor's blocks (memoryx_tensor_sums.c), sums over
- * tensors their order, so the bits do not depend on the number of shards.  Clipping, the loss scale
- * and the noise scale use the norm; memoryx_update.c asks for it. */
+/* Norms of the gradient and of the weights: square root of the sum of squares. Sums over blocks of
+ * a tensor follow the canonical tree over the tensor's blocks (memoryx_tensor_sums.c), sums over
+ * tensors their order, so the bits do not depend on the number of shards. Clipping, the loss scale
+ * and the noise scale use the norm. memoryx_update.c calls. */
 #include "memoryx_norms.h"
 
 #include "memoryx_exchange.h"
@@ -30,7 +30,8 @@ static bool has_summaries(const struct memoryx *mx)
     return mx->config.params->optimizer.log_summaries;
 }
 
-/* This shard's sums of squares of the gradients, and with summaries of the weights after them. */
+/* This shard's sums of squares of the gradients, followed by those of the weights if summaries are
+ * wanted. */
 static enum wsc_err own_squares(struct memoryx *mx, struct comm_buf **out)
 {
     const struct memoryx_summand gradients = {gradient_squares, mx}, weights = {weight_squares, mx};
@@ -42,7 +43,7 @@ static enum wsc_err own_squares(struct memoryx *mx, struct comm_buf **out)
     return has_summaries(mx) ? memoryx_own_sums(mx, &weights, sums + n) : WSC_OK;
 }
 
-/* One per tensor, of the gradients or of the weights. */
+/* One sum per tensor, of the gradients or of the weights. */
 static void squares_of_tensors(const struct memoryx *mx, struct comm_buf *const *part, bool weights,
                                double *of_tensor)
 {
@@ -73,7 +74,7 @@ static void layer_norms(const struct memoryx *mx, const double *of_tensor, doubl
         norm[l] = sqrt(norm[l]);
 }
 
-/* Shard 0 keeps the summaries; all shards get the norm. */
+/* Shard 0 stores the summaries; all shards get the norm. */
 static enum wsc_err join_norms(const struct memoryx *unused, void *ctx,
                                struct comm_buf *const *part, struct comm_buf **total)
 {

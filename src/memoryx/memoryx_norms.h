@@ -5,7 +5,7 @@
 #define WSC_MEMORYX_NORMS_H
 #include "memoryx_state.h"
 
-/* The norm of the mean gradient of all shards, 0 without values, known here at *@p at.  With
- * log_summaries shard 0 gets the norms of layers and weights into mx->batch. */
+/* The norm of the mean gradient of all shards, known on this shard at *@p at; 0 without values.
+ * With log_summaries shard 0 gets the norms of layers and weights in mx->batch. */
 enum wsc_err memoryx_share_norm(struct memoryx *mx, int64_t step, double *norm, struct vtime *at);
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The optimizers, one row each: what they keep per parameter, and one step over a block of
- * elements.  docs/TRAINING.md has the formulas.  Loops have no branch, so that they vectorise;
- * scalars are in double and rounded once. */
+/* The optimizers, one row each: the states that they keep per parameter, and a step over a block of
+ * elements. docs/TRAINING.md has the formulas. Loops have no branches, so that they vectorise;
+ * scalars are computed in double and rounded once. */
 #include "memoryx_optimizer.h"
 
 #include <wsc/num_math.h>
 
 #include <math.h>
 
-/* The gradient as a rule sees it: clipped, and with the decay of those rules that add it to the
+/* The gradient as an optimizer uses it: clipped, and with the decay if the optimizer adds it to the
  * gradient. */
 struct gradient {
     const float *g;
@@ -32,8 +32,8 @@ static inline float decayed(const struct gradient *x, int64_t i, float w)
     return clipped(x, i) + x->decay * w;
 }
 
-/* 1 - share, rounded once: 1.0F - 0.999F has only 13 good bits. */
-static float rest(double share)
+/* 1 - share, rounded once; 1.0F - 0.999F would have only 13 correct bits. */
+static float one_minus(double share)
 {
     return (float)(1.0 - share);
 }
@@ -61,8 +61,8 @@ NUM_CLONES static void adam_with(const struct memoryx_rule *r, const struct memo
                                  struct gradient x, float decay)
 {
     float *restrict w = b->w, *restrict m = b->state[0], *restrict v = b->state[1];
-    const float b1 = (float)r->o->beta1, b2 = (float)r->o->beta2, c1 = rest(r->o->beta1),
-                c2 = rest(r->o->beta2);
+    const float b1 = (float)r->o->beta1, b2 = (float)r->o->beta2, c1 = one_minus(r->o->beta1),
+                c2 = one_minus(r->o->beta2);
     const float lr = r->lr, eps = (float)r->o->eps, correction = bias_correction(r);
     for (int64_t i = 0; i < b->n; i++) {
         float gi = clipped(&x, i);
@@ -82,8 +82,8 @@ NUM_CLONES static void amsgrad_with(const struct memoryx_rule *r, const struct m
 {
     float *restrict w = b->w, *restrict m = b->state[0], *restrict v = b->state[1];
     float *restrict most = b->state[2];
-    const float b1 = (float)r->o->beta1, b2 = (float)r->o->beta2, c1 = rest(r->o->beta1),
-                c2 = rest(r->o->beta2);
+    const float b1 = (float)r->o->beta1, b2 = (float)r->o->beta2, c1 = one_minus(r->o->beta1),
+                c2 = one_minus(r->o->beta2);
     const float lr = r->lr, eps = (float)r->o->eps, correction = bias_correction(r);
     for (int64_t i = 0; i < b->n; i++) {
         const float gi = decayed(&x, i, w[i]);
@@ -114,7 +114,7 @@ NUM_CLONES static void adamax(const struct memoryx_rule *r, const struct memoryx
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict m = b->state[0], *restrict u = b->state[1];
     const float b1 = (float)r->o->beta1, b2 = (float)r->o->beta2, eps = (float)r->o->eps;
-    const float c1 = rest(r->o->beta1);
+    const float c1 = one_minus(r->o->beta1);
     const float rate = (float)(r->lr_exact / uncorrected(r->o->beta1, r->t));
     for (int64_t i = 0; i < b->n; i++) {
         const float gi = decayed(&x, i, w[i]), mi = b1 * m[i] + c1 * gi;
@@ -125,14 +125,14 @@ NUM_CLONES static void adamax(const struct memoryx_rule *r, const struct memoryx
     }
 }
 
-/* Dozat 2016; the product of the momenta so far comes with the rule. */
+/* Dozat 2016; the rule has the product of the momenta so far. */
 NUM_CLONES static void nadam(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict m = b->state[0], *restrict v = b->state[1];
     const float b1 = (float)o->beta1, b2 = (float)o->beta2, eps = (float)o->eps;
-    const float c1 = rest(o->beta1), c2 = rest(o->beta2);
+    const float c1 = one_minus(o->beta1), c2 = one_minus(o->beta2);
     const double mu = memoryx_nadam_momentum(o, r->t), next = memoryx_nadam_momentum(o, r->t + 1);
     const float of_g = (float)(r->lr_exact * (1.0 - mu) / (1.0 - r->mu_product));
     const float of_m = (float)(r->lr_exact * next / (1.0 - r->mu_product * next));
@@ -146,20 +146,21 @@ NUM_CLONES static void nadam(const struct memoryx_rule *r, const struct memoryx_
     }
 }
 
-/* Liu et al. 2020, algorithm 2: no second moment while its variance is too large. */
+/* Liu et al. 2020, algorithm 2: the second moment is not used while its variance is too large. */
 NUM_CLONES static void radam(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict m = b->state[0], *restrict v = b->state[1];
     const float b1 = (float)o->beta1, b2 = (float)o->beta2, eps = (float)o->eps;
-    const float c1 = rest(o->beta1), c2 = rest(o->beta2);
+    const float c1 = one_minus(o->beta1), c2 = one_minus(o->beta2);
     const double root = uncorrected(o->beta2, r->t), last = 2.0 / (1.0 - o->beta2) - 1.0;
     const double rho = last - 2.0 * r->t * (1.0 - root) / root;
     const double top = (rho - 4) * (rho - 2) * last, bottom = (last - 4) * (last - 2) * rho;
     const bool rectified = rho > 5;
-    const double plain = r->lr_exact / uncorrected(o->beta1, r->t);
-    const float rate = (float)(rectified ? plain * sqrt(top / bottom) * sqrt(root) : plain);
+    const double unrectified = r->lr_exact / uncorrected(o->beta1, r->t);
+    const float rate =
+        (float)(rectified ? unrectified * sqrt(top / bottom) * sqrt(root) : unrectified);
     for (int64_t i = 0; i < b->n; i++) {
         const float gi = decayed(&x, i, w[i]), mi = b1 * m[i] + c1 * gi;
         const float vi = b2 * v[i] + c2 * gi * gi;
@@ -175,7 +176,7 @@ NUM_CLONES static void lion(const struct memoryx_rule *r, const struct memoryx_b
     struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict m = b->state[0];
     const float b1 = (float)r->o->beta1, b2 = (float)r->o->beta2, lr = r->lr;
-    const float c1 = rest(r->o->beta1), c2 = rest(r->o->beta2);
+    const float c1 = one_minus(r->o->beta1), c2 = one_minus(r->o->beta2);
     for (int64_t i = 0; i < b->n; i++) {
         const float gi = clipped(&x, i), u = b1 * m[i] + c1 * gi;
         const float sign = u > 0 ? 1.0F : u < 0 ? -1.0F : 0.0F;
@@ -204,13 +205,13 @@ NUM_CLONES static void sgd(const struct memoryx_rule *r, const struct memoryx_bl
     }
 }
 
-/* Polyak & Juditsky 1992, as PyTorch has it: the average is kept beside the weights. */
+/* Polyak & Juditsky 1992, as in PyTorch: the average is stored beside the weights. */
 NUM_CLONES static void asgd(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict average = b->state[0];
-    const double before = r->t - 1; /* the rate follows from the step before */
+    const double before = r->t - 1; /* the rate follows from the number of the step before */
     const double shrink = pow(1.0 + o->lambd * r->lr_before * before, o->alpha);
     const double eta = before > 0 ? r->lr_before / shrink : r->lr_exact;
     const float rate = (float)eta, keep = (float)(1.0 - o->lambd * eta);
@@ -222,7 +223,7 @@ NUM_CLONES static void asgd(const struct memoryx_rule *r, const struct memoryx_b
     }
 }
 
-/* Riedmiller & Braun 1993: signs only; a step that changed its sign is not taken. */
+/* Riedmiller & Braun 1993: only signs of the gradient; no step where the sign has changed. */
 NUM_CLONES static void rprop(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
@@ -232,10 +233,10 @@ NUM_CLONES static void rprop(const struct memoryx_rule *r, const struct memoryx_
     const float least = (float)o->step_min, most = (float)o->step_max;
     for (int64_t i = 0; i < b->n; i++) {
         float gi = clipped(&x, i), si = r->t > 1 ? size[i] : r->lr;
-        const float turn = gi * previous[i];
-        si *= turn > 0 ? grow : turn < 0 ? shrink : 1.0F;
+        const float sign_product = gi * previous[i];
+        si *= sign_product > 0 ? grow : sign_product < 0 ? shrink : 1.0F;
         si = si < least ? least : si > most ? most : si;
-        gi = turn < 0 ? 0 : gi;
+        gi = sign_product < 0 ? 0 : gi;
         w[i] -= gi > 0 ? si : gi < 0 ? -si : 0;
         size[i] = si;
         previous[i] = gi;
@@ -264,7 +265,8 @@ NUM_CLONES static void adadelta(const struct memoryx_rule *r, const struct memor
 {
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict square = b->state[0], *restrict moved = b->state[1];
-    const float rho = (float)r->o->rho, take = rest(r->o->rho), eps = (float)r->o->eps, lr = r->lr;
+    const float rho = (float)r->o->rho, take = one_minus(r->o->rho), eps = (float)r->o->eps,
+                lr = r->lr;
     for (int64_t i = 0; i < b->n; i++) {
         const float gi = decayed(&x, i, w[i]), si = rho * square[i] + take * gi * gi;
         const float u = sqrtf(moved[i] + eps) / sqrtf(si + eps) * gi;
@@ -282,7 +284,7 @@ NUM_CLONES static void rmsprop(const struct memoryx_rule *r, const struct memory
     float *restrict w = b->w, *restrict square = b->state[0];
     float *buffer = b->state[1], *average = b->state[2];
     const float alpha = (float)o->alpha, eps = (float)o->eps, lr = r->lr;
-    const float keep = (float)o->momentum, take = rest(o->alpha);
+    const float keep = (float)o->momentum, take = one_minus(o->alpha);
     for (int64_t i = 0; i < b->n; i++) {
         const float gi = decayed(&x, i, w[i]), si = alpha * square[i] + take * gi * gi;
         float spread = si;
@@ -299,13 +301,13 @@ NUM_CLONES static void rmsprop(const struct memoryx_rule *r, const struct memory
 
 /* ---- rules that need a whole tensor ---------------------------------------------------------- */
 
-/* You et al. 2020 without bias correction: the first half, moments; u follows from them. */
+/* You et al. 2020 without bias correction, first part: moments, from which u follows. */
 NUM_CLONES static void lamb_moments(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     struct gradient x = gradient_of(r, b);
     float *restrict m = b->state[0], *restrict v = b->state[1];
     const float b1 = (float)r->o->beta1, b2 = (float)r->o->beta2;
-    const float c1 = rest(r->o->beta1), c2 = rest(r->o->beta2);
+    const float c1 = one_minus(r->o->beta1), c2 = one_minus(r->o->beta2);
     for (int64_t i = 0; i < b->n; i++) {
         const float gi = clipped(&x, i);
         m[i] = b1 * m[i] + c1 * gi;
@@ -322,14 +324,14 @@ NUM_CLONES void memoryx_lamb_direction(const struct memoryx_rule *r, const struc
         u[i] = m[i] / (sqrtf(v[i]) + eps) + decay * b->w[i];
 }
 
-/* Shazeer & Stern 2018: tensors of one dimension keep the whole second moment. */
+/* Shazeer & Stern 2018: one-dimensional tensors keep the whole second moment. */
 NUM_CLONES static void adafactor_moments(const struct memoryx_rule *r,
                                          const struct memoryx_block *b)
 {
     struct gradient x = gradient_of(r, b);
     float *restrict v = b->state[2];
     const double share = memoryx_adafactor_beta2(r->o, r->t);
-    const float keep = (float)share, take = rest(share), eps = (float)r->o->eps;
+    const float keep = (float)share, take = one_minus(share), eps = (float)r->o->eps;
     for (int64_t i = 0; v && i < b->n; i++) {
         const float gi = clipped(&x, i);
         v[i] = keep * v[i] + take * (gi * gi + eps);
@@ -346,7 +348,7 @@ NUM_CLONES void memoryx_clipped(const struct memoryx_rule *r, const struct memor
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Which tensors and options have a state. */
+/* Condition under which a tensor has a state. */
 enum presence { ALWAYS, IF_AMSGRAD, IF_MOMENTUM, IF_CENTERED, IF_MATRIX, IF_VECTOR };
 
 /* One optimizer: its states under PyTorch's names, and its step. */
@@ -443,7 +445,7 @@ double memoryx_adafactor_beta2(const struct zoo_optimizer *o, double t)
     return 1.0 - pow(t, o->decay_rate);
 }
 
-/* w, g and what the rows of this type keep per element; statistics by row and column are few. */
+/* Bytes of w, g and the states by element; statistics by row and column are few. */
 int64_t memoryx_host_bytes_per_param(const struct zoo_optimizer *o)
 {
     int64_t n = 2;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Masks that change.  Gradual magnitude pruning (Zhu and Gupta 2017) keeps the largest weights of
- * the tensor.  SET (Mocanu et al. 2018) and RigL (Evci et al. 2020) drop the smallest of the mask's
- * weights, then add elements until the target is reached: at random, or where the gradient of all
- * elements is largest.  A weight that is dropped and added again in one update keeps its value;
- * others start from zero, states too.  All choices are exact selections over shards
- * (memoryx_select.c).  Steps count applied updates: a step that loss scaling skips changes nothing.
- */
+/* Masks that change. Gradual magnitude pruning (Zhu and Gupta 2017) keeps the largest weights of
+ * the tensor. SET (Mocanu et al. 2018) and RigL (Evci et al. 2020) drop the smallest weights of the
+ * mask, then add elements up to the target: at random, or those with the largest gradients of all
+ * elements. A weight that is dropped and added in one update keeps its value; other added weights
+ * and their states start from zero. All choices are exact selections over shards
+ * (memoryx_select.c). Steps count applied updates: a step that loss scaling skips changes nothing.
+ * */
 #include "memoryx_regrow.h"
 
 #include "memoryx_exchange.h"
@@ -18,7 +18,7 @@
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
-/* Masks may grow where the gradient of all elements is largest. */
+/* Keep the gradient of all elements, by which RigL adds elements. */
 static enum wsc_err keep_gradient(struct memoryx_part *s)
 {
     TRY_NEW(s->dense, WSC_MEM_MEMORYX, s->n);
@@ -90,14 +90,14 @@ enum wsc_err memoryx_report_masks(struct memoryx *mx, int64_t step)
 
 /* ---- an update of masks ---------------------------------------------------------------------- */
 
-/* Tensors with an update at hand, and the selections of one phase of it. */
+/* Tensors whose masks are updated, and the selections of one phase of the update. */
 struct update {
     struct memoryx *mx;
     int64_t step;
-    int n;            /* tensors that are due */
+    int n;            /* number of tensors that are due */
     int *tensor;      /* owned (n_tensors) */
-    int64_t *count;   /* owned (n_tensors): kept elements over all shards, by place in `tensor` */
-    uint64_t **taken; /* owned (n_tensors), each owned: masks in the making */
+    int64_t *count;   /* owned (n_tensors): kept elements over all shards, indexed as `tensor` */
+    uint64_t **taken; /* owned (n_tensors), each owned: new masks */
     struct memoryx_selection *list; /* owned (n_tensors) */
 };
 
@@ -111,7 +111,7 @@ static bool drops(const struct zoo_sparsity *entry)
     return entry->algorithm == ZOO_SPARSITY_SET || entry->algorithm == ZOO_SPARSITY_RIGL;
 }
 
-/* The largest weights, @p n over all groups; before others of the same size those of the mask. */
+/* Select the largest weights, @p n over all groups; of equal ones, those of the mask come first. */
 static struct memoryx_selection by_weight(const struct update *u, int k, int64_t n)
 {
     const struct zoo_sparsity *e = entry_of(u, k);
@@ -125,8 +125,8 @@ static struct memoryx_selection by_weight(const struct update *u, int k, int64_t
                                       .taken = u->taken[k]};
 }
 
-/* Elements of the present masks, over all shards: those of masks from a checkpoint or from the
- * weights are known no other way. */
+/* Count the elements of the present masks over all shards, because the counts of masks from a
+ * checkpoint or from the weights are not known otherwise. */
 static enum wsc_err count_kept(struct update *u)
 {
     for (int k = 0; k < u->n; k++)
@@ -134,7 +134,7 @@ static enum wsc_err count_kept(struct update *u)
     return add_over_shards(u->mx, u->step, u->count, u->n);
 }
 
-/* What remains of each mask: the largest weights. */
+/* Select what is kept of each mask: the largest weights. */
 static enum wsc_err keep_largest(struct update *u)
 {
     const int64_t at = u->mx->mask_step;
@@ -148,7 +148,7 @@ static enum wsc_err keep_largest(struct update *u)
     return memoryx_select(u->mx, u->step, u->list, u->n);
 }
 
-/* SET and RigL: elements outside what remains, up to the target. */
+/* SET and RigL: add elements outside the kept ones, up to the target. */
 static enum wsc_err regrow(struct update *u)
 {
     const int64_t at = u->mx->mask_step;
@@ -216,7 +216,7 @@ static enum wsc_err compute_masks(struct update *u)
 enum wsc_err memoryx_update_masks(struct memoryx *mx, int64_t step)
 {
     struct update u = {.mx = mx, .step = step};
-    /* What decay and momentum brought back outside the mask does not compete. */
+    /* Elements outside the mask that decay and momentum have changed do not compete. */
     for (int i = 0; i < mx->net->model->n_tensors; i++)
         if (mx->part[i].mask) memoryx_prune(mx, i);
     mx->mask_step++;

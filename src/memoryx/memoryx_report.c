@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Receives what comes up the tree beside the gradients and reports a batch to the rest of the
- * program: sums of losses, parts of the step's time, squares for the noise scale, generated texts.
- * All of it ends
- * in struct memoryx_batch, which shard 0 hands to its hook.  Called by memoryx_step.c. */
+/* Receives the results of wafers other than gradients: sums of losses, parts of the step's time,
+ * squares for the noise scale, generated texts. They become struct memoryx_batch, which shard 0
+ * passes to its hook. memoryx_step.c calls. */
 #include "memoryx_report.h"
 
 #include "memoryx_loss_scale.h"
@@ -33,13 +32,13 @@ enum wsc_err memoryx_take_losses(struct memoryx *mx, const struct stream_at *at)
     return WSC_OK;
 }
 
-/* What the message of a failure counts: steps, or the batches of an evaluation. */
+/* Name of the unit that a message of a failure counts: steps, or batches of an evaluation. */
 static const char *name_of(const struct memoryx *mx)
 {
     return mx->pass->mode == STREAM_EVAL ? "evaluation batch" : "step";
 }
 
-/* A mean over no tokens does not exist; a sum over sequences is 0. */
+/* Error of a mean over no tokens, which does not exist; a sum over sequences is 0. */
 static enum wsc_err no_token(const struct memoryx *mx, int64_t step)
 {
     return wsc_err_hint(
@@ -58,7 +57,7 @@ enum wsc_err memoryx_finish_loss(struct memoryx *mx, int64_t step)
     WSC_CHECK(mx->losses.nodes.n == 1, "%d loss sums left", mx->losses.nodes.n);
     batch->sums = mx->losses.sum[0];
     mx->losses.nodes.n = 0;
-    /* Each shard sees the same sums; shard 0 reports, and its failure ends the job. */
+    /* Sums are equal on all shards; shard 0 reports the failure, which ends the job. */
     if (mx->shard) return WSC_OK;
     if (!batch->sums.n_tokens && mx->config.params->model.loss_scaling == ZOO_LOSS_NUM_TOKENS)
         return no_token(mx, step);
@@ -84,7 +83,7 @@ static enum wsc_err check_end(const struct memoryx *mx, int64_t step)
                         "--checkpoint_path with runconfig.load_checkpoint_states=model)");
 }
 
-/* What the samples of an evaluation batch got, to the caller. */
+/* Pass the scores of the samples of an evaluation batch to the caller. */
 static enum wsc_err take_scores(const struct memoryx *mx, int64_t step, struct comm_buf *payload)
 {
     const struct memoryx_hooks *hooks = &mx->config.hooks;

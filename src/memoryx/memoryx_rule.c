@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What an update needs beside the elements: learning rate and weight decay of the schedules, the
- * number of the update, clipping, and factors by tensor.  Clipping by norm is that of
- * torch.nn.utils.clip_grad_norm_: g min(1, max / (norm + 1e-6)).  memoryx_update.c and
- * memoryx_tensorwise.c ask for a rule; memoryx_optimizer.c applies it. */
+/* Computes the data of an update besides the elements: learning rate and weight decay of the
+ * schedules, the number of the update, clipping, and factors by tensor. Clipping by norm is that of
+ * torch.nn.utils.clip_grad_norm_: g min(1, max / (norm + 1e-6)). memoryx_update.c and
+ * memoryx_tensorwise.c call; memoryx_optimizer.c applies the rule. */
 #include "memoryx_rule.h"
 
 #include <math.h>
 
-/* The product of the momenta up to update @p t, from where the last call left it. */
+/* The product of the momenta up to update @p t, continued from the last call. */
 static double nadam_product(struct memoryx *mx, int64_t t)
 {
     const struct zoo_optimizer *o = &mx->config.params->optimizer;

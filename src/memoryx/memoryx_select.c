@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The k largest keys of tensors that are cut over shards, exactly: a radix selection over 32-bit
- * keys, three rounds of 11, 11 and 10 bits from the top.  In a round every shard counts its
- * eligible elements by the next digit; shard 0 adds the counts, which is exact in any order, finds
- * the digit in which the k-th largest key lies, and sends it back.  After the last round the
- * threshold is known: larger keys are taken, and of equal ones as many as are left, shard by shard
- * in the order of elements.  So the result does not depend on the number of shards.
- * A tensor may be cut into groups of rows or columns, each with k of its own elements; what is
- * selected at once is bounded by the number of groups.  Called by memoryx_mask.c and
- * memoryx_regrow.c. */
+/* Finds the k largest keys of tensors that are divided over shards, exactly: a radix selection over
+ * 32-bit keys in three rounds of 11, 11 and 10 bits from the top. In a round every shard counts its
+ * eligible elements by the next digit. Shard 0 adds the counts, which is exact in any order, finds
+ * the digit of the k-th largest key, and sends it back. After the last round the threshold is
+ * known: larger keys are taken, and of equal ones the number that is left, shard by shard in the
+ * order of elements. So the result does not depend on the number of shards. A tensor may have
+ * groups of rows or columns, each with its own k. memoryx_mask.c and memoryx_regrow.c call. */
 #include "memoryx_select.h"
 
 #include "memoryx_exchange.h"
@@ -22,11 +20,11 @@ enum { N_ROUNDS = 3, N_DIGITS = 1 << 11, CHUNK_BLOCKS = 64, MOST_SLOTS = 256 };
 static const int shift_of[N_ROUNDS] = {21, 10, 0};
 static const uint32_t digits_of[N_ROUNDS] = {1U << 11, 1U << 11, 1U << 10};
 
-/* What shard 0 sends about one group after a round. */
+/* The result of a round for one group, which shard 0 sends. */
 struct found {
-    uint32_t prefix;  /* bits of the threshold so far, in their places */
-    int64_t left;     /* elements to take among keys with this prefix */
-    int64_t of_shard; /* last round, for each shard in turn: how many of these are its own */
+    uint32_t prefix;  /* bits of the threshold that are known, at their positions */
+    int64_t left;     /* number of elements to take among keys with this prefix */
+    int64_t of_shard; /* last round: number of elements of `left` that the receiving shard takes */
 };
 
 /* Groups [first, first + n) of one selection; their counts and results begin at `slot`. */
@@ -36,12 +34,12 @@ struct piece {
     int n, slot;
 };
 
-/* A round of the pieces that are selected at once. */
+/* A round for the pieces that are processed together. */
 struct round {
     struct memoryx *mx;
     const struct piece *piece;
     int n_pieces, n_slots, index;
-    const struct found *found; /* (n_slots) of the round before */
+    const struct found *found; /* (n_slots), results of the round before */
 };
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -51,7 +49,7 @@ void memoryx_keys_random(const struct memoryx_selection *s, int64_t first, int64
     wsc_rng_words(key, s->seed, s->stream, (uint64_t)(s->mx->part[s->tensor].first + first), n);
 }
 
-/* Floats of one sign are ordered as their bits. */
+/* Non-negative floats have the order of their bits. */
 void memoryx_keys_magnitude(const struct memoryx_selection *s, int64_t first, int64_t n,
                             uint32_t *key)
 {
@@ -87,7 +85,7 @@ static int64_t n_groups_of(const struct memoryx_selection *s)
     return s->n_groups > 1 ? s->n_groups : 1;
 }
 
-/* The group of each of @p n elements of the part, counted from the piece's first. */
+/* Set the group of each of @p n elements of the part, counted from the first group of the piece. */
 static void find_groups(const struct piece *p, int64_t first, int64_t n, int64_t *group)
 {
     const struct memoryx_selection *s = p->s;
@@ -97,13 +95,13 @@ static void find_groups(const struct piece *p, int64_t first, int64_t n, int64_t
     memset(group, 0, (size_t)n * sizeof *group);
     for (int64_t i = 0; i < n && s->n_groups > 1; i++) {
         const int64_t at = s->mx->part[s->tensor].first + first + i;
-        const int64_t place = s->by_columns ? at % cols * rows + at / cols : at;
-        group[i] = place / size - p->first;
+        const int64_t position = s->by_columns ? at % cols * rows + at / cols : at;
+        group[i] = position / size - p->first;
     }
 }
 
-/* Pieces of at most MOST_SLOTS groups in all, from group @p *group of selection @p *k on; both are
- * moved on. */
+/* Cut pieces of at most MOST_SLOTS groups in all, from group @p *group of selection @p *k on; both
+ * are moved to the next group. */
 static int cut_pieces(const struct memoryx_selection *list, int n, int *k, int64_t *group,
                       struct piece piece[MOST_SLOTS], int *n_slots)
 {
@@ -127,10 +125,11 @@ static int cut_pieces(const struct memoryx_selection *list, int n, int *k, int64
 struct count_job {
     const struct round *round;
     const struct piece *piece;
-    int64_t *count; /* threads x groups of the piece x N_DIGITS */
+    int64_t *count; /* (threads, groups of the piece, N_DIGITS) */
 };
 
-/* The elements of one block whose upper bits are their group's prefix, by their next digit. */
+/* Count the elements of one block whose upper bits are the prefix of their group, by the next
+ * digit. */
 static void count_block(const struct count_job *job, int64_t first, int64_t n, int64_t *count)
 {
     const int shift = shift_of[job->round->index];
@@ -190,8 +189,7 @@ static enum wsc_err own_counts(const struct round *r, struct comm_buf **out)
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
-/* The digit, from the highest, in which `left` elements are used up; the sum over shards of counts
- * of digit @p d of slot @p slot is at hand through the parts. */
+/* Sum over shards of the counts of digit @p d of slot @p slot. */
 static int64_t count_of(struct comm_buf *const *part, int n_shards, int slot, uint32_t d)
 {
     int64_t sum = 0;
@@ -215,7 +213,8 @@ static struct found find_digit(const struct round *r, struct comm_buf *const *pa
     return f;
 }
 
-/* n_shards records for each slot: what is found, and how many of equal keys each takes. */
+/* Store a record for each shard and slot: the result, and the number of equal keys that the shard
+ * takes. */
 static enum wsc_err join_counts(const struct memoryx *mx, void *ctx, struct comm_buf *const *part,
                                 struct comm_buf **total)
 {
@@ -242,11 +241,12 @@ static enum wsc_err join_counts(const struct memoryx *mx, void *ctx, struct comm
 
 struct take_job {
     const struct piece *piece;
-    struct found *found; /* of the piece's groups */
-    int64_t *equal;      /* by block: eligible elements whose key is their group's threshold */
+    struct found *found; /* results for the groups of the piece */
+    /* for each block: eligible elements whose key is the threshold of their group */
+    int64_t *equal;
 };
 
-/* Bits of larger keys are set at once; equal ones are counted. */
+/* Set the bits of elements with larger keys; count those with equal keys. */
 static void take_block(void *ctx, int64_t i, int thread)
 {
     const struct take_job *job = ctx;
@@ -271,8 +271,8 @@ static void take_block(void *ctx, int64_t i, int thread)
     }
 }
 
-/* Elements of block @p i whose key is their group's threshold, while their group has any left to
- * take; returns how many. */
+/* Take elements of block @p i whose key is the threshold, while their group has some left to take.
+ * Returns their number. */
 static int64_t take_equal(const struct take_job *job, int64_t i)
 {
     const struct memoryx_selection *s = job->piece->s;
@@ -297,8 +297,8 @@ static int64_t take_equal(const struct take_job *job, int64_t i)
     return taken;
 }
 
-/* `taken` may be the mask that says which elements are eligible outside it: a block's own bits are
- * written only after they were read. */
+/* `taken` may be the mask that determines which elements are eligible outside it: the bits of a
+ * block are written only after they were read. */
 static enum wsc_err take(const struct piece *piece, struct found *found)
 {
     const struct memoryx_selection *s = piece->s;
@@ -333,7 +333,7 @@ static enum wsc_err run_round(struct round *r, int64_t step, struct found *found
     return WSC_OK;
 }
 
-/* The rounds of one lot of pieces. */
+/* Run the rounds of the pieces that are processed together. */
 static enum wsc_err select_pieces(struct memoryx *mx, int64_t step, const struct piece *piece,
                                   int n_pieces, int n_slots)
 {

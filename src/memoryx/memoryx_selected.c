@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Selective gradients (model.selective_grad, SelectiveGrad of cerebras.pytorch 2.10): of a matrix
- * only the weights with |w| >= 2.25 std of the |w| of their column train; the gradients of the
- * others are zeros, and they and their optimizer states stay out of the update.  Which weights
- * train is chosen once, from the weights that the training begins with, and kept in checkpoints as
- * `<tensor>_requires_grad`.
- * Columns lie across shards, so that two rounds among these give the largest |w|, then the sums of
- * |w| and w^2 in fixed point, where the order does not matter.  memoryx_mask.c runs the program,
- * memoryx_update.c asks for the rest in every update. */
+/* Selective gradients (model.selective_grad, SelectiveGrad of cerebras.pytorch 2.10): only weights
+ * of a matrix with |w| >= 2.25 std of the |w| of their column train. The gradients of the others
+ * are set to zero, and the update leaves them and their states out. The choice is made once, from
+ * the initial weights of the training, and kept in checkpoints as `<tensor>_requires_grad`. Columns
+ * are divided over shards, so a round among them computes the largest |w|, and a second one the
+ * sums of |w| and w^2 in fixed point, where the order does not matter. memoryx_mask.c runs the
+ * program; memoryx_update.c calls the other functions in every update. */
 #include "memoryx_selected.h"
 
 #include "memoryx_bits.h"
@@ -24,7 +23,7 @@ __extension__ typedef __int128 fixed;
 
 static const float threshold = 2.25F;
 
-/* Elements of a row; all of a vector are one column. */
+/* Elements of a row; a vector is one column. */
 static int64_t n_cols(const struct model_tensor *t)
 {
     return t->n_dims > 1 ? t->shape[1] : 1;
@@ -131,8 +130,8 @@ static enum wsc_err sum_columns(struct memoryx *mx, const float *largest, struct
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-/* Deviation of the n magnitudes of a column from their mean, over n - 1 as torch.std() has it; of
- * one alone it is no number, and the weight does not train. */
+/* Standard deviation of the n magnitudes of a column, over n - 1 as in torch.std(). For n = 1 it is
+ * NaN, and the weight does not train. */
 static float deviation(const fixed *sum, double n, double unit)
 {
     const double one = ldexp(1.0, FIXED_BITS);
@@ -201,7 +200,7 @@ void memoryx_hold_unselected(struct memoryx *mx)
     }
 }
 
-/* What the update left outside is added to what was there, as cstorch does: zeros. */
+/* Give the weights that do not train their values again; in the update they were zeros. */
 void memoryx_release_unselected(struct memoryx *mx)
 {
     for (int i = 0; i < mx->net->model->n_tensors; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Weights down: narrow this shard's part of a stage's master weights to the format of the wire and
- * send it, no farther ahead of the wafers than their credits allow (stream_window.c).  With the
- * weights go the times that a wafer's clock needs.  Called by memoryx_step.c. */
+/* Sends weights: narrows this shard's part of a stage's master weights to the format of the links
+ * and sends it, at most as far ahead of the wafers as their credits allow (stream_window.c). The
+ * message has the times that a wafer's clock needs. memoryx_step.c calls. */
 #include "memoryx_send.h"
 
 #include "memoryx_loss_scale.h"
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* Master weights as they travel, by blocks on all threads. */
+/* Master weights in the format of the links, by blocks on all threads. */
 struct pack_job {
     enum num_format format;
     char *to;
@@ -49,7 +49,7 @@ struct gather_job {
     const struct memoryx_part *part;
 };
 
-/* The elements of one block that are kept, narrowed some at a time. */
+/* Gather the kept elements of one block, and narrow some at a time. */
 static void gather_block(void *ctx, int64_t i, int thread)
 {
     enum { SOME = 4096 };
@@ -72,7 +72,7 @@ static void gather_block(void *ctx, int64_t i, int thread)
     }
 }
 
-/* The mask and the elements that are kept. */
+/* Write the mask and the kept elements. */
 static void pack_kept(const struct memoryx *mx, const struct memoryx_part *s,
                       const struct model_weights *to)
 {
@@ -82,8 +82,9 @@ static void pack_kept(const struct memoryx *mx, const struct memoryx_part *s,
     num_parallel((s->n + PACK_BLOCK - 1) / PACK_BLOCK, gather_block, &job);
 }
 
-/* How this shard's part of tensor @p tensor travels: by the count that all shards know. */
-static struct model_weights travels(const struct memoryx *mx, int tensor)
+/* How this shard sends its part of tensor @p tensor: packed or dense, by the number of kept
+ * elements of the whole tensor, which all shards know. */
+static struct model_weights weights_as_sent(const struct memoryx *mx, int tensor)
 {
     const struct model *model = mx->net->model;
     const struct memoryx_part *s = &mx->part[tensor];
@@ -104,7 +105,7 @@ static enum wsc_err pack_sparse(struct memoryx *mx, int stage, struct comm_buf *
     struct model_weights *w;
     TRY_NEW(w, WSC_MEM_MEMORYX, st->n_views);
     for (int v = 0; v < st->n_views; v++)
-        w[v] = travels(mx, st->view[v].tensor);
+        w[v] = weights_as_sent(mx, st->view[v].tensor);
     const int64_t bytes = stream_packed_layout(model, stage, of, w, NULL);
     const enum wsc_err rc = comm_buf_create(mx->net->comm, out, bytes);
     if (!rc) (void)stream_packed_layout(model, stage, of, w, comm_buf_data(*out));
@@ -119,7 +120,7 @@ static enum wsc_err pack_sparse(struct memoryx *mx, int stage, struct comm_buf *
     return rc;
 }
 
-/* This shard's parts of the stage's tensors, one after the other. */
+/* Write this shard's parts of the stage's tensors, one after the other. */
 static enum wsc_err pack_weights(struct memoryx *mx, int stage, struct comm_buf **out)
 {
     const struct model *model = mx->net->model;
@@ -137,7 +138,7 @@ static enum wsc_err pack_weights(struct memoryx *mx, int stage, struct comm_buf 
     return WSC_OK;
 }
 
-/* Weights change at the end of a step, so that one packing serves all transfers of the stage. */
+/* Weights change at the end of a step, so they are packed once for all transfers of the stage. */
 static enum wsc_err packed_weights(struct memoryx *mx, int stage, struct comm_buf **out)
 {
     *out = comm_keep_find(mx->net->comm, &mx->packed, stage);

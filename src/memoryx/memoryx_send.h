@@ -1,17 +1,16 @@
-/** Weights down: what the sending program of a shard does for each transfer.
- *  Credits bound how far it runs ahead of the wafers.
- */
+/** What the sending program of a shard does for each transfer of weights. Credits bound how far it
+ *  runs ahead of the wafers. */
 #ifndef WSC_MEMORYX_SEND_H
 #define WSC_MEMORYX_SEND_H
 #include "memoryx_state.h"
 
-/* Credits of one step that came so far. */
+/* Credits of one step that were received so far. */
 struct memoryx_credits {
     int64_t step;
-    int64_t n;            /* of transfers 0 .. n-1 */
-    struct vtime granted; /* when the newest came */
+    int64_t n;            /* number of credits: those of transfers 0 to n - 1 */
+    struct vtime granted; /* time of the newest credit */
 };
-/* Wait until the credit of transfer @p index has come, which may be -1 for none. */
+/* Wait until the credit of transfer @p index is received; -1: no credit. */
 enum wsc_err memoryx_wait_for_credits(struct memoryx *mx, int64_t index,
                                       struct memoryx_credits *credits);
 /* Send this shard's part of the stage's weights, once they are updated and @p granted. */

@@ -1,6 +1,5 @@
-/** The state of a shard, which the files of memoryx share.
- *  Weights, gradients, virtual times and the run in progress; no functions.
- */
+/** The state of a MemoryX shard, which the files of memoryx share: weights, gradients, virtual
+ * times and the run in progress. */
 #ifndef WSC_MEMORYX_STATE_H
 #define WSC_MEMORYX_STATE_H
 #include "memoryx_optimizer.h"
@@ -21,37 +20,39 @@ static inline int64_t memoryx_mask_words(int64_t n)
 struct memoryx_part {
     int64_t first, n; /* elements [first, first + n) of the tensor */
     float *w;         /* owned (n): master weight */
-    float *g;         /* owned (n): sum, then mean gradient of the step */
-    /* Owned, as memoryx_state_of says: of the part (n), or statistics of the whole tensor; or NULL.
-     */
+    float *g;         /* owned (n): sum of the gradients of the step, later their mean */
+    /* Owned, or NULL: optimizer state of the part (n), or statistics of the whole tensor
+     * (memoryx_state_of). */
     float *state[MEMORYX_MAX_STATE];
-    /* Owned (memoryx_mask_words(n)): the weights that are kept; NULL: the tensor is
-     * dense. */
+    /* Owned (memoryx_mask_words(n)): bits of the kept weights; NULL: the tensor is dense. */
     uint64_t *mask;
-    bool mask_due;    /* it has no mask yet */
-    uint64_t *chosen; /* owned, as `mask`, of model.selective_grad: weights that train; NULL: all */
-    bool chosen_due;  /* they are not chosen yet */
-    float *held;      /* owned (n), with `chosen`: weights before an update */
-    float *dense;     /* owned (n), in an update before a mask that needs it: g before masking */
-    bool g_started;   /* a stage has contributed to g in this step */
-    bool updated;     /* already, in this step: see memoryx_update_stage() */
-    bool update_due;  /* not yet, after it: see memoryx_update_due() */
+    bool mask_due; /* the tensor has no mask yet */
+    /* owned, bits as in `mask`: weights that train (model.selective_grad); NULL: all */
+    uint64_t *chosen;
+    bool chosen_due; /* the weights that train are not chosen yet */
+    float *held;     /* owned (n), if `chosen` is set: weights before an update */
+    /* owned (n): g before masking, in an update before a new mask that needs it */
+    float *dense;
+    bool g_started;  /* a stage has contributed to g in this step */
+    bool updated;    /* the part was updated in this step (memoryx_update_stage()) */
+    bool update_due; /* the part is updated after the step (memoryx_update_due()) */
 };
 
-/* Virtual times between steps: all that a restart needs to resume exactly. */
+/* Virtual times between steps, from which a restart resumes exactly. */
 struct memoryx_times {
-    struct vtime step_end; /* the newest batch's, on the slowest wafer */
-    struct vtime reduced;  /* its last gradient was complete here */
-    struct vtime updating; /* the optimizer is busy until then */
-    struct vtime *ready;   /* owned (n_stages): updated weights of a stage */
+    struct vtime step_end; /* end of the newest batch on the slowest wafer */
+    struct vtime reduced;  /* time at which its last gradient was complete on this shard */
+    struct vtime updating; /* time until which the optimizer is busy */
+    /* owned (n_stages): time at which the updated weights of a stage are ready */
+    struct vtime *ready;
 };
 
 /* Loss scaling; the state is that of the Model Zoo's grad_scaler. */
 struct memoryx_scaler {
     double scale;
-    int64_t good_steps; /* since the scale changed */
-    int64_t overflows;  /* since it grew */
-    int64_t skipped;    /* steps in all */
+    int64_t good_steps; /* steps without overflow since the scale changed */
+    int64_t overflows;  /* overflows since the scale grew */
+    int64_t skipped;    /* number of skipped steps */
 };
 
 struct memoryx {
@@ -60,27 +61,30 @@ struct memoryx {
     struct memoryx_config config;
     int shard, n_shards;
     struct memoryx_part *part; /* owned (n_tensors) */
-    struct comm_kept packed;   /* weights as they travel, by stage; of the present step */
+    struct comm_kept packed;   /* weights of the current step as they are sent, by stage */
     struct memoryx_times times;
     struct memoryx_scaler scaler;
-    int64_t updates;   /* of the optimizer so far; steps that were skipped do not count */
-    int64_t schedule;  /* updates that the schedules count: a restart may begin them again */
+    int64_t updates;   /* updates of the optimizer so far, without skipped steps */
+    int64_t schedule;  /* updates that the schedules count; a restart may set it to 0 */
     int64_t mask_step; /* updates that the schedules of masks count */
-    double mu_product; /* NAdam: of the momenta up to mu_updates */
+    double mu_product; /* NAdam: product of the momenta of the updates up to mu_updates */
     int64_t mu_updates;
-    struct memoryx_rule rule;       /* of the last update, for the tensors where it is due */
+    /* rule of the last update, for the tensors that are not updated yet */
+    struct memoryx_rule rule;
     const struct stream_pass *pass; /* borrowed, of the run in progress */
     struct stream_window *window;   /* owned, of the run in progress */
-    struct stream_sums *sums;       /* owned (n_stages): micro-batches so far */
+    /* owned (n_stages): sums of the gradients of the micro-batches so far */
+    struct stream_sums *sums;
     struct stream_losses losses;
-    struct memoryx_batch batch; /* in the making */
-    int64_t *kept;              /* owned (n_tensors), with add_summaries: elements of masks */
+    struct memoryx_batch batch; /* results of the current batch */
+    int64_t *kept;              /* owned (n_tensors), with add_summaries: number of kept elements */
     double *layer_norm;         /* owned (L), shard 0 with log_summaries; else NULL */
-    double micro_shard_squares; /* squares of their gradients, summed */
-    struct memoryx_noise noise; /* running means over noise_steps steps */
+    double micro_shard_squares; /* sum of the squares of the gradients of micro-shards */
+    struct memoryx_noise noise; /* gradient noise scale: running means over noise_steps steps */
     int64_t noise_steps;
-    /* Gradients of the batch in the making.  They become times.reduced and times.ready only when
-     * the sending half has sent everything, so that it never sees half of them. */
-    struct vtime *arrived; /* owned (n_stages) */
+    /* Owned (n_stages): time at which the gradients of a stage of the current batch arrived. The
+     * times are copied to times.reduced and times.ready only after the sending program has sent
+     * everything, so that it never reads some of the new times. */
+    struct vtime *arrived;
 };
 #endif

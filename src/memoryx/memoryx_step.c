@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A training step of one MemoryX shard, as two sequential programs (docs/decisions/0001): one sends
- * weights for every stage, forward and then backward; the other takes the summed gradients as they
- * come up and updates.  Evaluation and generation are the forward half.
- *
- * Facing them: swarmx_step.c and wafer_step.c, which walk the same transfers.  The line's calls are
- * in memoryx_send.c, memoryx_take.c and memoryx_update.c; what travels beside it, losses, times and
- * texts, is in memoryx_report.c. */
+ * the weights of every stage, forward and then backward; the other receives the summed gradients
+ * and updates the weights. Evaluation and generation have the forward part alone. swarmx_step.c and
+ * wafer_step.c have the programs of the other roles, with the same transfers. memoryx_send.c,
+ * memoryx_take.c and memoryx_update.c have the functions of a stage; memoryx_report.c has losses,
+ * times and texts. */
 #include "memoryx_step.h"
 
 #include "memoryx_report.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gradients up: add the sums of the micro-batches of a stage along the canonical tree; when the
- * last one is there, the sum of the whole batch becomes the mean gradient of this shard's parts of
- * the stage's tensors.  The factor from sum to mean takes out what the loss was scaled by.
- * Called by memoryx_step.c; memoryx_update.c uses the gradient. */
+/* Receives gradients: adds the sums of the micro-batches of a stage along the canonical tree. After
+ * the last micro-batch, the sum of the whole batch becomes the mean gradient of this shard's parts
+ * of the stage's tensors; the factor from sum to mean also removes the loss scale. memoryx_step.c
+ * calls; memoryx_update.c uses the gradient. */
 #include "memoryx_take.h"
 
 #include "memoryx_loss_scale.h"
@@ -18,12 +18,12 @@ struct gradient_job {
     float *g;
     const float *sum;
     int64_t n;
-    const uint64_t *mask; /* sum has the elements of the mask alone; NULL: all */
+    const uint64_t *mask; /* the sum has the elements of the mask alone; NULL: all */
     float scale;
     bool add;
 };
 
-/* Elements [first, end) from the sums of those that are kept; the others have none. */
+/* Set elements [first, end) from the sums of the kept elements; the others have no gradient. */
 static void scale_kept(const struct gradient_job *job, int64_t first, int64_t end)
 {
     const float *sum = job->sum + num_packed_count(job->mask, 0, first);
@@ -50,9 +50,9 @@ static void scale_block(void *ctx, int64_t i, int thread)
         num_scaled(job->g + first, job->sum + first, job->scale, end - first);
 }
 
-/* Add the finished sum of a stage's gradient to this shard's parts of the tensors, as a mean.  A
- * tied tensor gets two contributions, the head's first: always in this order.  @p head: elements of
- * each view where the stage has sparse tensors, else NULL. */
+/* Add the finished sum of a stage's gradient to this shard's parts of the tensors, as a mean. A
+ * tied tensor gets two contributions, always that of the head first. @p head: elements of each view
+ * if the stage has sparse tensors, else NULL. */
 static void add_to_tensors(struct memoryx *mx, int stage, const void *head, const float *sum)
 {
     const struct model_stage *st = &mx->net->model->stage[stage];

@@ -1,6 +1,5 @@
-/** Gradients up: what the taking program of a shard does after each backward stage.
- *  Sums of micro-batches become the mean gradient of the batch.
- */
+/** What the receiving program of a shard does with gradients after each backward stage. Sums of
+ *  micro-batches become the mean gradient of the batch. */
 #ifndef WSC_MEMORYX_TAKE_H
 #define WSC_MEMORYX_TAKE_H
 #include "memoryx_state.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sums over blocks of a tensor follow the canonical tree over the tensor's blocks, whoever holds
- * them. */
+/* Sums over the blocks of a tensor along the canonical tree over these blocks, so that the bits do
+ * not depend on the shards that have them. */
 #include "memoryx_tensor_sums.h"
 
 #include <wsc/mem.h>

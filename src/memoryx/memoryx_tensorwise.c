@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The part of an update that needs whole tensors: Lamb's trust ratio, Adafactor's statistics by row
- * and column and its root mean squares.  Shards hold stripes of tensors, so sums go to shard 0 and
- * back.  Sums over all elements follow the canonical tree; sums over rows and columns, which
- * stripes cut anywhere, are added in fixed point, where the order does not matter. */
+ * and column and its root mean squares. Shards have stripes of tensors, so sums are sent to shard 0
+ * and back. Sums over all elements follow the canonical tree. Stripes cut rows and columns
+ * anywhere, so sums over these are added in fixed point, where the order does not matter. */
 #include "memoryx_tensorwise.h"
 
 #include "memoryx_exchange.h"
@@ -15,17 +15,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Bits below the sign of the fixed-point numbers, with room for the sum of all. */
+/* Bits below the sign of the fixed-point numbers; the sum of all numbers fits. */
 enum { FIXED_BITS = 124 };
 __extension__ typedef __int128 fixed;
 
-/* An update under way. */
+/* State of an update. */
 struct tensorwise {
     struct memoryx *mx;
     const struct memoryx_rule *rule;
     double *squares;  /* owned (n_tensors): sum of w^2 */
-    double *row_mean; /* owned (n_tensors): Adafactor, of the statistics of a matrix */
-    double unit;      /* of the fixed-point numbers: one is 1 / unit */
+    double *row_mean; /* owned (n_tensors): Adafactor, mean of the row statistics of a matrix */
+    double unit;      /* unit of the fixed-point numbers: one is 1 / unit */
 };
 
 static const struct model_tensor *tensor_of(const struct tensorwise *t, int i)
@@ -89,7 +89,7 @@ static void adafactor_direction(const struct tensorwise *t, const struct memoryx
             u[k] = u[k] / sqrtf(s->state[2][first + k]);
 }
 
-/* Where elements [first, first + n) of tensor @p i go, before its factor. */
+/* Direction of the update of elements [first, first + n) of tensor @p i, before its factor. */
 static void direction(const struct tensorwise *t, int i, int64_t first, int64_t n, float *u)
 {
     const struct memoryx_rule rule = memoryx_rule_of_tensor(t->mx, t->rule, i);
@@ -146,7 +146,7 @@ static void apply(const struct tensorwise *t, int i, double rate, double shrink)
     num_parallel((n + STREAM_BLOCK_ELEMS - 1) / STREAM_BLOCK_ELEMS, apply_block, &job);
 }
 
-/* The norm of a weight, at most 10, over that of its direction. */
+/* Trust ratio: norm of the weights, at most 10, divided by the norm of the direction. */
 static double trust_ratio(const struct zoo_optimizer *o, double w2, double u2)
 {
     const double most = 10, norm = fmin(sqrt(w2), most);
@@ -223,7 +223,7 @@ static enum wsc_err own_statistics(const struct tensorwise *t, struct comm_buf *
     return memoryx_own_sums(t->mx, &what, (double *)(void *)at);
 }
 
-/* The whole of it, in double: sums of weights, then statistics. */
+/* The totals in double: sums of weights, then statistics. */
 static enum wsc_err join_statistics(const struct memoryx *mx, void *ctx,
                                     struct comm_buf *const *part, struct comm_buf **total)
 {
@@ -245,8 +245,8 @@ static enum wsc_err join_statistics(const struct memoryx *mx, void *ctx,
     return WSC_OK;
 }
 
-/* Moving averages of the means; every shard keeps all of them.  Returns the mean of the averages.
- */
+/* Update the moving averages of the means; every shard has all of them. Returns the mean of the
+ * averages. */
 static double take_means(const struct tensorwise *t, float *state, const double *sum, int64_t n,
                          int64_t n_each)
 {
@@ -291,7 +291,7 @@ int memoryx_rounds(const struct zoo_optimizer *o, const struct model *model,
     return 2;
 }
 
-/* Sums of directions, and with Lamb of weights before them. */
+/* Sums of the directions; with Lamb, those of the weights before them. */
 static enum wsc_err own_directions(const struct tensorwise *t, bool weights, struct comm_buf **out)
 {
     const struct memoryx_summand w2 = {weight_squares, t}, u2 = {direction_squares, t};

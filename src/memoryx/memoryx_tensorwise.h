@@ -1,6 +1,5 @@
-/** The rest of the update of Lamb and Adafactor, which needs whole tensors.
- *  It exchanges sums among the shards, which takes virtual time.
- */
+/** The part of the update of Lamb and Adafactor that needs whole tensors. Shards exchange sums,
+ *  which takes virtual time. */
 #ifndef WSC_MEMORYX_TENSORWISE_H
 #define WSC_MEMORYX_TENSORWISE_H
 #include "memoryx_optimizer.h"
@@ -8,11 +7,13 @@
 
 /* Most rounds of memoryx_rounds(). */
 enum { MEMORYX_MAX_ROUNDS = 2 };
-/* Rounds of sums that the shards exchange once the norm is known, because the update needs whole
- * tensors (Lamb, Adafactor); @p bytes on the emulated links, each way, one per round. */
+/* Number of rounds in which the shards exchange sums after the norm is known, because the update
+ * needs whole tensors (Lamb, Adafactor); @p bytes: bytes of each round on the emulated links, in
+ * each direction. */
 int memoryx_rounds(const struct zoo_optimizer *optimizer, const struct model *model,
                    int64_t bytes[MEMORYX_MAX_ROUNDS]);
-/* @p rule NULL: nothing is computed, the exchange takes its time.  *at as in memoryx_exchange. */
+/* @p rule NULL: nothing is computed, but the exchange takes its virtual time. *at: as in
+ * memoryx_exchange(). */
 enum wsc_err memoryx_update_tensorwise(struct memoryx *mx, const struct memoryx_rule *rule,
                                        int64_t step, struct vtime *at);
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The update at the end of a training step: norm of the gradient, noise scale, loss scale, the
- * optimizer on this shard's elements, and when each stage's weights are ready on the emulated
- * machine.  The time of an update never depends on values.
- * Where nothing of the whole gradient is needed, the elements of a stage are updated as soon as its
- * gradient is complete, while others still come; between hosts otherwise as it is sent for the next
- * step, while others move (docs/decisions/0050).
- * Called by memoryx_step.c; memoryx_rule.c and memoryx_optimizer.c have the mathematics. */
+ * optimizer on this shard's elements, and the times at which the weights of each stage are ready on
+ * the emulated machine. The time of an update never depends on values. If the update does not need
+ * the whole gradient, the elements of a stage are updated as soon as its gradient is complete,
+ * while others arrive; otherwise, between hosts, when the stage is sent for the next step, while
+ * others are sent (docs/decisions/0050). memoryx_step.c calls; memoryx_rule.c and
+ * memoryx_optimizer.c have the mathematics. */
 #include "memoryx_update.h"
 
 #include "memoryx_hash.h"
@@ -28,8 +28,8 @@ static int64_t blocks_of(int64_t n)
 
 /* ---- virtual time of the update -------------------------------------------------------------- */
 
-/* Non-zeros are updated; after that, in a step that ends with new masks, their elements are looked
- * at. */
+/* Time of the update of the non-zeros, plus that of the choice of new masks in a step that ends
+ * with it. */
 static int64_t update_ps(const struct memoryx *mx, int stage, int64_t step)
 {
     const struct hw_machine *c = mx->net->hw->cluster;
@@ -52,7 +52,7 @@ static void update_stage_at(struct memoryx *mx, int stage, int64_t step, struct 
     mx->times.ready[stage] = mx->times.updating;
 }
 
-/* The first stage that streams a tensor of stage @p stage: an earlier one where that is a table of
+/* The first streamed stage that has a tensor of stage @p stage: an earlier one for a table of
  * tokens that several stages use, else the stage itself. */
 static int shared_with(const struct model *model, int stage)
 {
@@ -64,7 +64,7 @@ static int shared_with(const struct model *model, int stage)
     return first;
 }
 
-/* Without the boundary, weights are there as soon as their gradient is. */
+/* Without a step boundary (effects), weights are ready as soon as their gradient is. */
 static void update_at_once(struct memoryx *mx)
 {
     const int n = mx->net->model->n_stages;
@@ -82,9 +82,9 @@ static void update_at_once(struct memoryx *mx)
     }
 }
 
-/* Where the update waits, for the norm or for sums over whole tensors, stages follow in the order
- * in which the next step streams them.  Otherwise each stage follows its own gradient.  A step that
- * is skipped takes the time of one that is not: time does not depend on values. */
+/* If the update waits for the norm or for sums over whole tensors, stages are updated in the order
+ * in which the next step streams them; otherwise each stage follows its own gradient. A skipped
+ * step takes the time of an applied one, because time does not depend on values. */
 static void keep_time(struct memoryx *mx, int64_t step, bool waits, struct vtime known)
 {
     const struct model *model = mx->net->model;
@@ -100,8 +100,8 @@ static void keep_time(struct memoryx *mx, int64_t step, bool waits, struct vtime
     }
 }
 
-/* A checkpoint holds the weights back until it is written, values or not.  The one at the end of a
- * run holds nothing back. */
+/* Weights are not sent until a checkpoint is written, with and without values. The checkpoint at
+ * the end of a run delays nothing. */
 static void pause_for_checkpoint(struct memoryx *mx, int64_t step)
 {
     const int64_t every = mx->config.params->runconfig.checkpoint_steps;
@@ -146,8 +146,8 @@ static void update_tensor(struct memoryx *mx, const struct memoryx_rule *rule, i
     mx->part[i].updated = true;
 }
 
-/* True when each stage is updated as it is sent for the next step, while those before it move:
- * between hosts, where nothing else looks at the weights before. */
+/* True when each stage is updated when it is sent for the next step, while earlier stages are in
+ * transfer: between hosts, if nothing else reads the weights before. */
 static bool updates_as_sent(const struct memoryx *mx, int64_t step)
 {
     const struct model *model = mx->net->model;
@@ -161,7 +161,7 @@ static bool updates_as_sent(const struct memoryx *mx, int64_t step)
            comm_link_sends_pieces(mx->ports->down.weights[0]);
 }
 
-/* Those that are not yet, now or as they are sent. */
+/* Update the parts that are not updated yet, now or when they are sent. */
 static void update_elements(struct memoryx *mx, const struct memoryx_rule *rule, int64_t step)
 {
     const bool as_sent = updates_as_sent(mx, step);
@@ -183,7 +183,7 @@ void memoryx_update_due(struct memoryx *mx, int stage)
     }
 }
 
-/* The whole update; without values, or for a step that is skipped, its messages alone. */
+/* The whole update; without values, or for a skipped step, its messages alone. */
 static enum wsc_err update_values(struct memoryx *mx, int64_t step, bool applies, struct vtime *at)
 {
     if (!applies) return memoryx_update_tensorwise(mx, NULL, step, at);
@@ -221,8 +221,9 @@ static double learning_rate_of(const struct memoryx *mx, int64_t step)
                                 mx->pass->values ? mx->schedule : step);
 }
 
-/* The embedding gets a second contribution from its own stage when the head has the same tensor. */
-static bool comes_again(const struct model *model, int stage, int tensor)
+/* True when a later stage adds to the gradient of @p tensor: a tensor that head and embedding share
+ * gets a second contribution from the stage of the embedding. */
+static bool has_later_gradient(const struct model *model, int stage, int tensor)
 {
     const struct model_stage *first = &model->stage[model->first_policy];
     for (int v = 0; v < first->n_views; v++)
@@ -230,7 +231,8 @@ static bool comes_again(const struct model *model, int stage, int tensor)
     return false;
 }
 
-/* Summaries have the norm of the weights before the update, masks look at all of the gradient. */
+/* Does nothing with log_summaries, which have the norm of the weights before the update, and with
+ * masks, which need the whole gradient. */
 void memoryx_update_stage(struct memoryx *mx, int stage, int64_t step)
 {
     const struct model *model = mx->net->model;
@@ -241,7 +243,7 @@ void memoryx_update_stage(struct memoryx *mx, int stage, int64_t step)
     const struct memoryx_rule rule = memoryx_rule_of_step(mx);
     for (int v = 0; v < model->stage[stage].n_views; v++) {
         const int tensor = model->stage[stage].view[v].tensor;
-        if (!comes_again(model, stage, tensor)) update_tensor(mx, &rule, tensor);
+        if (!has_later_gradient(model, stage, tensor)) update_tensor(mx, &rule, tensor);
     }
 }
 

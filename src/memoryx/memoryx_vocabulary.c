@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A new vocabulary on an old model (runconfig.new_vocabulary): tables of tokens, and biases of
- * logits, that have other numbers of rows in a checkpoint than in the params.  Row i of the file is
- * row i here; rows that the params do not have are left out.  Further rows start as the params'
- * initial weights do, or as the mean over the rows of the file, which gives new tokens the logits
- * of an average one (Hewitt 2021, "Initializing new word embeddings for pretrained language
- * models").  Sums are in double, row after row, so that every shard has the same mean.
- * memoryx_checkpoint.c calls. */
+/* A new vocabulary for an old model (runconfig.new_vocabulary): token tables, and biases of logits,
+ * with another number of rows in a checkpoint than in the params. Row i of the file becomes row i;
+ * rows that the params do not have are left out. Additional rows start with the initial weights of
+ * the params, or with the mean over the rows of the file, which gives new tokens the logits of an
+ * average one (Hewitt 2021, "Initializing new word embeddings for pretrained language models").
+ * Sums are in double, row after row, so that every shard has the same mean. memoryx_checkpoint.c
+ * calls. */
 #include "memoryx_vocabulary.h"
 
 #include "memoryx_init.h"
@@ -43,7 +43,7 @@ enum wsc_err memoryx_other_rows(const struct memoryx_config *config, const struc
     return WSC_OK;
 }
 
-/* Means of the columns of the file's @p n_rows rows. */
+/* Means of the columns over the @p n_rows rows of the file. */
 static enum wsc_err column_means(struct store_file *file, const char *name, int64_t n_rows,
                                  int64_t cols, double *mean)
 {
@@ -64,7 +64,7 @@ static enum wsc_err column_means(struct store_file *file, const char *name, int6
     return rc;
 }
 
-/* Elements of the part from @p from on become those of the mean row. */
+/* Set the elements of the part from @p from on to those of the mean row. */
 static enum wsc_err take_means(const struct memoryx_part *s, struct store_file *file,
                                const char *name, const struct memoryx_rows *rows, int64_t from)
 {

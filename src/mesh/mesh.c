@@ -26,7 +26,7 @@ static void pe_init(struct mesh *m, int64_t i)
                            .index = (int32_t)i,
                            .x = (int16_t)(i % m->config.w),
                            .y = (int16_t)(i / m->config.w),
-                           .hears = UINT8_MAX,
+                           .awaits = UINT8_MAX,
                            .memory = pe->memory,
                            .memory_bytes = pe->memory_bytes,
                            .reserved = pe->reserved};

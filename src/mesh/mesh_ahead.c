@@ -111,18 +111,18 @@ static int64_t until_entered(const struct mesh *m, int64_t router, const struct 
     int64_t least = INT64_MAX, hops = 0;
     for (int i = 0; i < MOST_HOPS; i++) {
         const struct mesh_channel *next = NULL;
-        int64_t way = 0;
+        int64_t step = 0;
         for (unsigned set = mesh_inputs_of(m, ch); set; set &= set - 1) {
             const int d = mesh_direction((int)set);
             const bool had = next != NULL;
             const int64_t cycles = from_side(m, router, ch, d, &next);
-            if (next && !had) way = m->step[d];
+            if (next && !had) step = m->step[d];
             if (cycles < INT64_MAX && cycles + hops < least) least = cycles + hops;
         }
         hops += m->hop;
         if (!next || least <= hops) return least;
         ch = next;
-        router += way;
+        router += step;
     }
     return least < hops + 1 ? least : hops + 1;
 }

@@ -252,7 +252,7 @@ bool mesh_region_batch(struct mesh_region *r)
     return left > 0;
 }
 
-void mesh_region_look(struct mesh_region *r)
+void mesh_region_examine(struct mesh_region *r)
 {
     for (int side = 0; side < MESH_SIDES && r->batch == r->m->round; side++)
         mesh_take_mail(r, side, r->batch);

@@ -13,7 +13,7 @@
 bool mesh_region_batch(struct mesh_region *r);
 /* Before a batch: take due timers and, where streams are possible, find out which places may flow.
  * Regions that may flow wait for each other afterwards. */
-void mesh_region_look(struct mesh_region *r);
+void mesh_region_examine(struct mesh_region *r);
 /* Run cycle @p now of block @p block, its places in order. @p next, if it exists, is the block
  * that runs the following cycle; its first places are prefetched. */
 void mesh_block_cycle(struct mesh_region *r, int64_t now, int64_t block, int64_t next);

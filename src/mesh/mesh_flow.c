@@ -186,8 +186,8 @@ void mesh_flow_look(struct mesh_region *r)
     f->tried = f->crosses = f->joins = f->found = false;
     for (int side = 0; side < 2; side++)
         f->inbox[side].n = f->inbox[side].taken = 0;
-    if (mesh_flow_rests(m)) f->skip--;
-    if (mesh_flow_rests(m) || r->until - r->batch != MESH_BATCH) return;
+    if (mesh_flow_pauses(m)) f->skip--;
+    if (mesh_flow_pauses(m) || r->until - r->batch != MESH_BATCH) return;
     f->first = r->batch;
     f->tried = !r->rc && should_search(f);
     if (f->tried) {

@@ -15,7 +15,7 @@ enum wsc_err mesh_flow_prepare(struct mesh *m);
  * busy; at least 1. */
 int64_t mesh_flow_pause(const struct mesh *m, int64_t next);
 /* True when no region searches in this round, so that threads need not synchronize in it. */
-static inline bool mesh_flow_rests(const struct mesh *m)
+static inline bool mesh_flow_pauses(const struct mesh *m)
 {
     return m->until - m->round > MESH_BATCH;
 }

@@ -85,7 +85,7 @@ static enum mesh_flow_crossing agreed(const struct mesh *m)
     for (int i = 0; i < m->n_own; i++) {
         const struct mesh_flow *f = m->region[m->own + i].flow;
         if (!f || !f->crosses) continue;
-        if (!f->found || f->crossings.turns) return MESH_CROSS_VISITED;
+        if (!f->found || f->crossings.returns) return MESH_CROSS_VISITED;
         late = late || f->crossings.late_leaves;
         gives = gives || f->crossings.enter_leaves;
     }

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* MOST_WAYS: a channel leads to four sides and, through its PE, to one more channel. */
-enum { ROUNDS = 4, MOST_WAYS = 5 };
+/* MOST_BRANCHES: a channel leads to four sides and, through its PE, to one more channel. */
+enum { ROUNDS = 4, MOST_BRANCHES = 5 };
 
 /* ---- sets of places -------------------------------------------------------------------------- */
 
@@ -291,7 +291,7 @@ static void spread_batch(struct mesh_flow *f)
     for (int i = 0; i < MESH_BATCH; i++)
         spread_beside(f);
     for (int done = 0; done < MESH_BATCH;) {
-        const int rest = MESH_BATCH - done, step = done + 1 < rest ? done + 1 : rest;
+        const int left = MESH_BATCH - done, step = done + 1 < left ? done + 1 : left;
         spread(f, step * w);
         done += step;
     }
@@ -332,7 +332,7 @@ static void follow(struct mesh_flow *f, int64_t at, const struct mesh_channel *c
 
 /* Totals of one stream: its channels, its ends at visited places (`leaves`), its branches, and its
  * ends at the regions to the north and south (`crosses`). `fits`: the stack was large enough. */
-struct way {
+struct stream_totals {
     int64_t channels, leaves, forks;
     int crosses[2];
     bool fits;
@@ -340,44 +340,44 @@ struct way {
 
 /* Push the channels to which wavelets of @p ch go next, and count the ends of the stream. */
 static void next_channels(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
-                          struct way *way)
+                          struct stream_totals *totals)
 {
     const struct mesh_region *r = f->r;
     const int before = f->n;
     for (unsigned set = ch->tx & ~(unsigned)MESH_RAMP; set; set &= set - 1) {
         const int d = mesh_direction((int)set);
         const int64_t y = at + r->step[d];
-        if (!mesh_flow_goes_on(f, y))
-            way->leaves++;
+        if (!mesh_flow_flows_at(f, y))
+            totals->leaves++;
         else if (mesh_flow_is_here(r, y))
             follow(f, y, &r->channel[ch->to[d - 1]]);
         else
-            way->crosses[mesh_flow_side(y)]++;
+            totals->crosses[mesh_flow_side(y)]++;
     }
     if (ch->tx & MESH_RAMP) {
         const int out = mesh_flow_thread(r, at)->out;
         if (out != MESH_NONE) follow(f, at, mesh_flow_up(r, at, out));
     }
-    if (f->n > before + 1) way->forks += f->n - before - 1;
+    if (f->n > before + 1) totals->forks += f->n - before - 1;
 }
 
 /* Follow a stream from channel @p ch of place @p at to all its ends; @p passed gets the places on
  * its way. */
-static struct way way_of(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
-                         uint64_t *passed)
+static struct stream_totals follow_to_ends(struct mesh_flow *f, int64_t at,
+                                           const struct mesh_channel *ch, uint64_t *passed)
 {
-    struct way way = {.fits = true};
+    struct stream_totals totals = {.fits = true};
     f->n = 0;
     follow(f, at, ch);
-    while (f->n && way.fits) {
+    while (f->n && totals.fits) {
         const struct mesh_flow_item *item = &f->stack[--f->n];
         const int64_t y = item->at;
-        way.channels++;
+        totals.channels++;
         if (passed) passed[y >> 6] |= 1ULL << (y & 63);
-        next_channels(f, y, &f->r->channel[item->channel], &way);
-        way.fits = f->n + MOST_WAYS <= f->capacity;
+        next_channels(f, y, &f->r->channel[item->channel], &totals);
+        totals.fits = f->n + MOST_BRANCHES <= f->capacity;
     }
-    return way;
+    return totals;
 }
 
 /* Record that a stream takes its words from a visited place at channel @p ch. False when the list
@@ -395,57 +395,57 @@ static bool add_link(struct mesh_flow *f, int64_t at, const struct mesh_channel 
 }
 
 /* Totals over all streams of the region. */
-struct ways {
+struct region_totals {
     int64_t channels, followed, leaves, forks;
     struct mesh_flow_crossings crossings;
     bool fits, drops;
 };
 
 /* Count the borders that a stream crosses; @p from: the place from which it comes. */
-static void add_crossings(const struct mesh_flow *f, const struct way *way, int64_t from,
-                          bool is_late, struct mesh_flow_crossings *all)
+static void add_crossings(const struct mesh_flow *f, const struct stream_totals *totals,
+                          int64_t from, bool is_late, struct mesh_flow_crossings *all)
 {
     const int side = mesh_flow_side(from);
     for (int i = 0; i < 2; i++)
-        all->leaving[i] += way->crosses[i];
-    if (is_late && way->crosses[0] + way->crosses[1]) all->late_leaves = true;
+        all->leaving[i] += totals->crosses[i];
+    if (is_late && totals->crosses[0] + totals->crosses[1]) all->late_leaves = true;
     if (is_late || mesh_flow_is_here(f->r, from)) return;
     all->entering[side]++;
-    if (way->leaves) all->enter_leaves = true;
-    if (way->crosses[side]) all->turns = true;
+    if (totals->leaves) all->enter_leaves = true;
+    if (totals->crosses[side]) all->returns = true;
 }
 
 /* Follow the stream that begins at channel @p ch. The words of a stream that takes from a visited
  * place are known only at the end of the batch, so it must not give to another visited place;
  * otherwise its places do not flow. */
 static void follow_from(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
-                        struct ways *all)
+                        struct region_totals *all)
 {
     const int d = mesh_direction((int)mesh_gate_rx(mesh_flow_gate(ch)));
     const int64_t from = at + (d ? f->r->step[d] : 0);
-    const bool is_late = d && !mesh_flow_goes_on(f, from);
+    const bool is_late = d && !mesh_flow_flows_at(f, from);
     const bool begins = !d && mesh_flow_thread(f->r, at)->in == MESH_NONE;
     all->channels++;
     if (!is_late && !begins && mesh_flow_is_here(f->r, from)) return;
-    const struct way way = way_of(f, at, ch, NULL);
-    all->fits = all->fits && way.fits;
-    all->followed += way.channels;
-    all->forks += way.forks;
-    add_crossings(f, &way, from, is_late, &all->crossings);
-    if (is_late && way.leaves) {
+    const struct stream_totals totals = follow_to_ends(f, at, ch, NULL);
+    all->fits = all->fits && totals.fits;
+    all->followed += totals.channels;
+    all->forks += totals.forks;
+    add_crossings(f, &totals, from, is_late, &all->crossings);
+    if (is_late && totals.leaves) {
         all->drops = true;
-        (void)way_of(f, at, ch, f->spare);
+        (void)follow_to_ends(f, at, ch, f->spare);
     } else if (is_late) {
         all->fits = all->fits && add_link(f, at, ch);
     } else {
-        all->leaves += way.leaves;
+        all->leaves += totals.leaves;
     }
 }
 
-static struct ways follow_streams(struct mesh_flow *f)
+static struct region_totals follow_streams(struct mesh_flow *f)
 {
     const struct mesh_region *r = f->r;
-    struct ways all = {.fits = true};
+    struct region_totals all = {.fits = true};
     f->n_links = 0;
     memset(f->link_of, 0, (size_t)r->n_blocks * sizeof *f->link_of);
     memset(f->spare, 0, (size_t)r->n_words * sizeof *f->spare);
@@ -484,9 +484,9 @@ static bool follow_all(struct mesh_flow *f)
 {
     f->flowed_until = -1; /* the links of the last batch are replaced */
     for (int k = 0; k < ROUNDS; k++) {
-        const struct ways all = follow_streams(f);
+        const struct region_totals all = follow_streams(f);
         f->crossings = all.crossings;
-        if (!all.fits || all.forks + MOST_WAYS + MOST_WAYS > f->capacity) return false;
+        if (!all.fits || all.forks + MOST_BRANCHES + MOST_BRANCHES > f->capacity) return false;
         if (!all.drops)
             return all.followed == all.channels && f->n_links + all.leaves <= f->capacity;
         if (f->joins && cross_any(f, f->spare)) return false;
@@ -551,7 +551,7 @@ static void exclude_crossing(struct mesh_flow *f)
         f->flows[i] &= ~f->crossing[i];
 }
 
-static bool find_ways(struct mesh_flow *f)
+static bool find_steady(struct mesh_flow *f)
 {
     set_beyond(f);
     if (!are_enough(f)) return false;
@@ -567,12 +567,12 @@ bool mesh_flow_find(struct mesh_flow *f)
     keep_undisturbed(f);
     if (!f->joins) exclude_crossing(f);
     f->crosses = cross_any(f, f->flows);
-    return find_ways(f);
+    return find_steady(f);
 }
 
 bool mesh_flow_find_apart(struct mesh_flow *f)
 {
     f->joins = false;
     exclude_crossing(f);
-    return find_ways(f);
+    return find_steady(f);
 }

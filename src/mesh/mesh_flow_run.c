@@ -126,7 +126,7 @@ static void leave(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch
         const int d = mesh_direction((int)set);
         const int64_t y = at + r->step[d];
         r->stats.wavelet_hops += K;
-        if (!mesh_flow_goes_on(f, y))
+        if (!mesh_flow_flows_at(f, y))
             give(f, at, y, ch->to[d - 1], word);
         else if (mesh_flow_is_here(r, y))
             put(f, y, ch->to[d - 1], word);

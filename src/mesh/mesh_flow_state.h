@@ -35,7 +35,7 @@ struct mesh_flow_crossings {
     int entering[2], leaving[2];
     bool late_leaves;  /* a leaving stream takes from a visited place */
     bool enter_leaves; /* an entering stream gives to a visited place */
-    bool turns;        /* a stream enters and leaves over one border */
+    bool returns;      /* a stream enters and leaves over one border */
 };
 struct mesh_flow {
     struct mesh_region *r;
@@ -94,7 +94,7 @@ static inline struct mesh_flow *mesh_flow_beside(const struct mesh_region *r, in
     return i >= m->own && i < m->own + m->n_own ? m->region[i].flow : NULL;
 }
 /* True when place @p at, in the region or beside it, flows. */
-static inline bool mesh_flow_goes_on(const struct mesh_flow *f, int64_t at)
+static inline bool mesh_flow_flows_at(const struct mesh_flow *f, int64_t at)
 {
     const struct mesh_region *r = f->r;
     if (mesh_flow_is_here(r, at)) return mesh_flow_has(f->flows, at);

@@ -233,14 +233,14 @@ static void count_channels(struct mesh *m)
 
 /* The short path applies to a channel without observer and filter, with at most one side, if the
  * channel on that side is in this region; with a ramp it needs a queue. */
-void mesh_channel_set_way(const struct mesh *m, int64_t at, struct mesh_channel *ch)
+void mesh_channel_set_fast_side(const struct mesh *m, int64_t at, struct mesh_channel *ch)
 {
     const int sides = ch->tx & ~MESH_RAMP, d = sides ? mesh_direction(sides) : MESH_NO_SIDE;
-    ch->way = MESH_ANY_WAY;
+    ch->fast_side = MESH_NO_FAST_PATH;
     if (m->watch || ch->extra >= MESH_FILTERED || sides & (sides - 1)) return;
     if (ch->tx & MESH_RAMP && ch->queue == MESH_NONE) return;
     if (sides && (ch->to[d - 1] < 0 || m->pe[at].region != m->pe[at + m->step[d]].region)) return;
-    ch->way = (uint8_t)d & 7U;
+    ch->fast_side = (uint8_t)d & 7U;
 }
 
 /* Connect a channel to those of its colour at the four neighbours; MESH_OFF_FABRIC at the edge and
@@ -271,7 +271,7 @@ static void make_channel(struct mesh *m, int64_t i, int colour)
     if (cell->extra && m->extra[cell->extra - 1].has_filter) ch->extra |= MESH_FILTERED;
     ch->queue = queue ? queue - 1 : MESH_NONE;
     connect(m, i, ch);
-    mesh_channel_set_way(m, i, ch);
+    mesh_channel_set_fast_side(m, i, ch);
 }
 
 static enum wsc_err make_channels(struct mesh *m)

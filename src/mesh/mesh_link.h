@@ -13,5 +13,5 @@ enum wsc_err mesh_link(struct mesh *m);
 void mesh_cells_free(struct mesh *m);
 /* Set whether data of channel @p ch at router @p at of the fabric can take the short path of
  * router.c, and over which side. Call it after a change of ch->tx. */
-void mesh_channel_set_way(const struct mesh *m, int64_t at, struct mesh_channel *ch);
+void mesh_channel_set_fast_side(const struct mesh *m, int64_t at, struct mesh_channel *ch);
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Runs bands of rows on several processes. Every process builds the whole fabric and runs its own
- * regions; it holds a copy of the row next to its border. Neighbours exchange letters after each
+ * regions; it holds a copy of the row next to its border. Neighbours exchange messages after each
  * cycle in which something may have crossed (mesh_ahead.c): a wavelet that crossed, a router to
  * wake, a gate that changed. A cycle reads the state at its start alone, so the copies need not be
  * newer, and cycles and values are those of one process. run.c and mesh_cycle.c call it. */
@@ -18,23 +18,23 @@
 #include <stdio.h>
 #include <string.h>
 
-enum letter_kind { WAVELET, WAKE, GATE };
+enum message_kind { WAVELET, WAKE, GATE };
 /* One record from a band to the next, about a channel (of the whole fabric) or a column: a wavelet
  * (colour and entry), a router to visit, or the tail and gate of a channel. */
-struct letter {
+struct border_message {
     int32_t channel;
     int16_t x;
     uint8_t kind, of;
     uint64_t bits;
 };
-/* The letters of both sides; and for the row of this process on each side the channels that cross
+/* The messages of both sides; and for the row of this process on each side the channels that cross
  * the border, with the gates that the neighbour knows. */
 struct mesh_border {
     struct mesh_bytes out[MESH_SIDES], in[MESH_SIDES];
     struct mesh_crossing *crossing[MESH_SIDES]; /* owned, n of them, as gate */
     int32_t n[MESH_SIDES];
     uint64_t *gate[MESH_SIDES];
-    int looks, pause; /* exchanges until the next lookahead; length of the last pause */
+    int skip, pause; /* exchanges until the next lookahead; length of the last pause */
 };
 
 static int part_threads(const struct mesh *m)
@@ -71,7 +71,7 @@ static int64_t row_channels(const struct mesh *m, int64_t row)
     return channels_before(m, row + m->config.w) - channels_before(m, row);
 }
 
-/* True when an observer follows wavelets; then the letter of a wavelet is followed by its
+/* True when an observer follows wavelets; then the message of a wavelet is followed by its
  * origin. */
 static bool follows(const struct mesh *m)
 {
@@ -85,9 +85,10 @@ static struct mesh_watch_origin *origin_of(const struct mesh *m, const struct me
 
 /* ---- before and after a run ------------------------------------------------------------------ */
 
-static enum wsc_err new_letters(const struct mesh *m, struct mesh_bytes *b, int64_t n)
+static enum wsc_err new_messages(const struct mesh *m, struct mesh_bytes *b, int64_t n)
 {
-    const size_t one = sizeof(struct letter) + (follows(m) ? sizeof(struct mesh_watch_origin) : 0);
+    const size_t one =
+        sizeof(struct border_message) + (follows(m) ? sizeof(struct mesh_watch_origin) : 0);
     TRY_MEM(b->data, wsc_alloc(WSC_MEM_MESH, (size_t)n, one));
     b->capacity = n * (int64_t)one;
     return WSC_OK;
@@ -122,15 +123,15 @@ static enum wsc_err find_crossings(struct mesh *m, int side)
     return WSC_OK;
 }
 
-/* Allocate letters of a side. In a cycle a column sends at most one wavelet over the border and
+/* Allocate messages of a side. In a cycle a column sends at most one wavelet over the border and
  * wakes one router; every gate of the row may change. */
 static enum wsc_err begin_side(struct mesh *m, int side)
 {
     struct mesh_border *b = m->border;
-    const int64_t theirs = row_of(outer(m, side), 1 - side);
+    const int64_t row_beyond = row_of(outer(m, side), 1 - side);
     TRY(find_crossings(m, side));
-    TRY(new_letters(m, &b->out[side], 2LL * m->config.w + b->n[side]));
-    TRY(new_letters(m, &b->in[side], 2LL * m->config.w + row_channels(m, theirs)));
+    TRY(new_messages(m, &b->out[side], 2LL * m->config.w + b->n[side]));
+    TRY(new_messages(m, &b->in[side], 2LL * m->config.w + row_channels(m, row_beyond)));
     TRY_NEW(b->gate[side], WSC_MEM_MESH, b->n[side] + 1);
     note_gates(m, side);
     return WSC_OK;
@@ -158,35 +159,37 @@ void mesh_share_fini(struct mesh *m)
     m->border = NULL;
 }
 
-/* ---- letters --------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------
+ */
 
 static void write_bytes(struct mesh_bytes *b, const void *bytes, size_t n)
 {
     memcpy((char *)b->data + b->n, bytes, n);
     b->n += (int64_t)n;
 }
-static void write_letter(struct mesh_bytes *b, struct letter letter)
+static void write_message(struct mesh_bytes *b, struct border_message message)
 {
-    write_bytes(b, &letter, sizeof letter);
+    write_bytes(b, &message, sizeof message);
 }
 
-/* Write a letter for the newest entry of the channel of @p colour at router @p at, which the row
+/* Write a message for the newest entry of the channel of @p colour at router @p at, which the row
  * of this process has sent across the border. */
 static void write_wavelet(struct mesh *m, int side, int64_t at, int colour)
 {
     const struct mesh_channel *ch = mesh_channel_of(m, at, colour);
     WSC_CHECK(ch, "router %lld has no colour %d", (long long)at, colour);
     const int newest = (uint8_t)(ch->tail - 1) % MESH_FIFO;
-    write_letter(&m->border->out[side], (struct letter){.channel = (int32_t)(ch - m->channel),
-                                                        .x = (int16_t)(at % m->config.w),
-                                                        .kind = WAVELET,
-                                                        .of = (uint8_t)colour,
-                                                        .bits = ch->entry[newest]});
+    write_message(&m->border->out[side],
+                  (struct border_message){.channel = (int32_t)(ch - m->channel),
+                                          .x = (int16_t)(at % m->config.w),
+                                          .kind = WAVELET,
+                                          .of = (uint8_t)colour,
+                                          .bits = ch->entry[newest]});
     if (!follows(m)) return;
     write_bytes(&m->border->out[side], origin_of(m, ch, newest), sizeof(struct mesh_watch_origin));
 }
 
-/* Write letters for the mail of the region at the border to routers across it. */
+/* Write messages for the mail of the region at the border to routers across it. */
 static void write_mail(struct mesh *m, int side)
 {
     struct mesh_mail *mail = &inner(m, side)->mail[m->horizon & 1][side];
@@ -195,7 +198,8 @@ static void write_mail(struct mesh *m, int side)
         const uint32_t word = mail->word[x];
         mail->word[x] = 0;
         if (word & MESH_MAIL_WAKE)
-            write_letter(&m->border->out[side], (struct letter){.x = (int16_t)x, .kind = WAKE});
+            write_message(&m->border->out[side],
+                          (struct border_message){.x = (int16_t)x, .kind = WAKE});
         for (uint32_t set = word & ~(uint32_t)MESH_MAIL_WAKE; set; set &= set - 1)
             write_wavelet(m, side, row + x, mesh_direction((int)set));
     }
@@ -210,15 +214,15 @@ static void write_gates(struct mesh *m, int side)
         const struct mesh_channel *ch = &m->channel[channel];
         if (ch->gate == b->gate[side][i]) continue;
         b->gate[side][i] = ch->gate;
-        write_letter(
-            &b->out[side],
-            (struct letter){.channel = channel, .kind = GATE, .of = ch->tail, .bits = ch->gate});
+        write_message(&b->out[side],
+                      (struct border_message){
+                          .channel = channel, .kind = GATE, .of = ch->tail, .bits = ch->gate});
     }
 }
 
 /* Take over the gate of a channel. The tail is written by the sender: if the channel took wavelets
  * from this band in that cycle, the local tail is newer than the neighbour's. */
-static void take_gate(struct mesh *m, int side, const struct letter *l)
+static void take_gate(struct mesh *m, int side, const struct border_message *l)
 {
     struct mesh_channel *ch = &m->channel[l->channel];
     const unsigned before = l->bits >> 16 & 255;
@@ -226,9 +230,9 @@ static void take_gate(struct mesh *m, int side, const struct letter *l)
     ch->gate = l->bits;
 }
 
-/* Put a wavelet into its channel; returns the bytes of its origin, which follow its letter at @p
+/* Put a wavelet into its channel; returns the bytes of its origin, which follow its message at @p
  * after. */
-static int64_t take_wavelet(struct mesh *m, const struct letter *l, const char *after)
+static int64_t take_wavelet(struct mesh *m, const struct border_message *l, const char *after)
 {
     struct mesh_channel *ch = &m->channel[l->channel];
     const int slot = ch->tail % MESH_FIFO;
@@ -238,15 +242,15 @@ static int64_t take_wavelet(struct mesh *m, const struct letter *l, const char *
     return (int64_t)sizeof(struct mesh_watch_origin);
 }
 
-/* Read the letters of a side. They leave the mail and channels that a thread of this process would
+/* Read the messages of a side. They leave the mail and channels that a thread of this process would
  * have left if it ran the neighbour's band; the regions take the mail in the next cycle
  * (mesh_take_mail). */
-static void read_letters(struct mesh *m, int side)
+static void read_messages(struct mesh *m, int side)
 {
     struct mesh_mail *mail = &outer(m, side)->mail[m->horizon & 1][1 - side];
     const struct mesh_bytes *in = &m->border->in[side];
     for (int64_t at = 0; at < in->n;) {
-        struct letter l;
+        struct border_message l;
         memcpy(&l, (const char *)in->data + at, sizeof l);
         at += (int64_t)sizeof l;
         if (l.kind == GATE) {
@@ -271,7 +275,7 @@ enum wsc_err mesh_share_cycle(struct mesh *m)
     }
     TRY(m->config.share->swap(m->config.share->ctx, b->out, b->in));
     for (int side = MESH_TO_NORTH; side < MESH_SIDES; side++)
-        if (outer(m, side)) read_letters(m, side);
+        if (outer(m, side)) read_messages(m, side);
     return WSC_OK;
 }
 
@@ -296,7 +300,7 @@ int64_t mesh_share_ahead(const struct mesh *m)
 {
     const struct mesh_border *b = m->border;
     int64_t least = INT64_MAX;
-    if (!b || b->looks > 0) return 0;
+    if (!b || b->skip > 0) return 0;
     for (int side = MESH_TO_NORTH; side < MESH_SIDES; side++) {
         const int64_t cycle = mesh_ahead(m, b->crossing[side], b->n[side]);
         if (cycle < least) least = cycle;
@@ -308,9 +312,9 @@ void mesh_share_gained(const struct mesh *m, int64_t cycles)
 {
     enum { FEW = 4, LONGEST = 5 };
     struct mesh_border *b = m->border;
-    if (b->looks-- > 0) return;
+    if (b->skip-- > 0) return;
     b->pause = cycles >= FEW ? 0 : b->pause < LONGEST ? 2 * b->pause + 1 : LONGEST;
-    b->looks = b->pause;
+    b->skip = b->pause;
 }
 
 enum wsc_err mesh_share_least(const struct mesh *m, int64_t *value, int n)

@@ -1,6 +1,7 @@
-/** The state of a fabric.  Data is laid out by how often a cycle touches it: a channel (one colour
- * at one router), the operation of a thread and most queues are a cache line each, a PE starts with
- *  the line that every visit reads, and who has something to do stands in bitmaps. */
+/** The state of a fabric. Data is laid out by the number of times that a cycle reads it: a channel
+ *  (one colour at one router), the operation of a thread and most queues have one cache line each;
+ *  a PE begins with the line that every visit reads; bitmaps have the routers and PEs that have
+ *  something to do. */
 #ifndef WSC_MESH_STATE_H
 #define WSC_MESH_STATE_H
 #include "pool.h"
@@ -16,15 +17,15 @@
 enum {
     MESH_N_IN = 8,
     MESH_N_OUT = 6,
-    MESH_TODO = 32, /* what one task can issue */
-    MESH_SLOTS = 8, /* parts of a datapath cycle: an operation of SIMD width w takes 8 / w of them
+    MESH_TODO = 32, /* most operations that one task can issue */
+    MESH_SLOTS = 8, /* parts of a datapath cycle: an operation of SIMD width w uses 8 / w of them
                        for an element */
     MESH_MAX_FILTERS = 4,
     MESH_NONE = 255,
-    MESH_OFF_FABRIC = -1, /* smaller numbers: edge sinks */
-    MESH_LATENCY = 3,     /* the longest: of the ramp toward the PE, WSE-3 */
-    MESH_BATCH = 12,      /* cycles between two decisions on what follows (mesh_cycle.c) */
-    MESH_AHEAD = 16,      /* cycles for which visits are listed: at least the sum of both */
+    MESH_OFF_FABRIC = -1, /* smaller numbers are edge sinks */
+    MESH_LATENCY = 3,     /* longest latency, cycles: ramp toward the PE of WSE-3 */
+    MESH_BATCH = 12, /* cycles of a batch, after which the next batch is chosen (mesh_cycle.c) */
+    MESH_AHEAD = 16, /* cycles for which visits are listed, at least MESH_BATCH + MESH_LATENCY */
     MESH_MAX_THREADS = 64
 };
 
@@ -61,15 +62,15 @@ struct mesh_channel {
     uint64_t entry[MESH_FIFO];
     _Atomic uint64_t gate; /* mesh_gate() */
     int32_t to[4];         /* channel east, west, north, south */
-    int32_t extra;         /* mesh_switch_of(), or -1 */
+    int32_t extra;         /* index for mesh_switch_of(), or -1 */
     _Atomic uint8_t tail;
-    uint8_t tx, colour : 5, way : 3, queue; /* way: mesh_channel_set_way() */
+    uint8_t tx, colour : 5, fast_side : 3, queue; /* fast_side: mesh_channel_set_fast_side() */
 };
 _Static_assert(sizeof(struct mesh_channel) == MESH_LINE, "a channel is a cache line");
 
 /* Outputs of a channel other than the ramp, if the fast path of router.c applies: none, or side 1
- * to 4. MESH_ANY_WAY: it does not apply. */
-enum { MESH_NO_SIDE, MESH_ANY_WAY = 7 };
+ * to 4. MESH_NO_FAST_PATH: it does not apply. */
+enum { MESH_NO_SIDE, MESH_NO_FAST_PATH = 7 };
 
 /* Gate of a channel: 1 + the cycle of the last removal, the input before and after it, the head.
  * An entry that is removed in a cycle becomes free in the next one, and a switch changes in the
@@ -85,7 +86,7 @@ static inline unsigned mesh_gate_rx(uint64_t gate)
 
 /* A router: the channels of its colours lie one after the other from `first` on, by colour. */
 struct mesh_router {
-    uint32_t waiting, colours; /* sets of colours: with wavelets, with routes */
+    uint32_t waiting, colours; /* sets of colours: those with wavelets, those with routes */
     int32_t first;             /* channel of the lowest colour */
     uint32_t neighbours;       /* set of the sides on which there is a router */
 };
@@ -107,9 +108,9 @@ enum {
     MESH_C_IN_MEMORY = 4,
     MESH_COLLIDES = 8,
     MESH_SIMPLE = 16,   /* fmovs or fadds by rows */
-    MESH_TRIGGERED = 32 /* started by data; with MESH_FABRIC while it waits for them */
+    MESH_TRIGGERED = 32 /* started by data; with MESH_FABRIC while the operation waits for them */
 };
-/* Requests of a task: operations on thread 0 .. 8, then the other kinds. */
+/* Kinds of requests of a task: operations on thread 0 to 8, then the following kinds. */
 enum mesh_todo_kind {
     MESH_TODO_WAIT = MESH_THREADS + 1,
     MESH_TODO_JOIN,
@@ -124,22 +125,25 @@ enum mesh_todo_kind {
  * to start. Addresses are modulo 2^16, so that negative steps are positive ones; at, step and jump
  * are of dst, a, b. */
 struct mesh_thread {
-    uint8_t kind, code, flags, from; /* mesh_todo_kind; from: of a, and of b in bits 2 and 3 */
-    uint8_t in, out;                 /* queues, or MESH_NONE */
+    /* kind: mesh_todo_kind; from: mesh_from of a, and of b in bits 2 and 3 */
+    uint8_t kind, code, flags, from;
+    uint8_t in, out; /* input and output queue, or MESH_NONE */
     uint8_t activate, unblock;
-    uint16_t cost; /* slots an element */
+    uint16_t cost; /* slots for an element */
     uint16_t at[3], step[3];
-    uint16_t row, row_left, jump[3]; /* after each row of elements a jump instead of a step */
-    uint32_t ready_at;               /* end of the set-up */
-    uint32_t c;                      /* number or address */
-    int64_t left;                    /* elements; argument of the other kinds */
+    /* after each row of elements, `jump` is added instead of `step` */
+    uint16_t row, row_left, jump[3];
+    uint32_t ready_at; /* cycle in which the set-up ends */
+    uint32_t c;        /* operand c: number or address */
+    int64_t left;      /* elements that are left; argument of the other kinds */
     union {
-        int64_t work;       /* memory operations: slots left */
-        int64_t done;       /* operations with op: elements */
-        uint32_t number[2]; /* a and b until it begins, or with a fabric operand */
+        int64_t work; /* memory operations: slots that are left */
+        int64_t done; /* operations with `op`: elements that are done */
+        /* numbers a and b, until the operation begins or with a fabric operand */
+        uint32_t number[2];
     };
     union {
-        struct mesh_op *op;       /* owned copy where rows do not say it all, or NULL */
+        struct mesh_op *op;       /* owned copy if rows do not describe the operation, or NULL */
         struct mesh_armed *armed; /* owned, of MESH_TODO_ARM */
     };
 };
@@ -153,41 +157,42 @@ static inline bool mesh_trigger_waits(const struct mesh_thread *t)
 }
 
 struct mesh_pe {
-    struct mesh_cache_line *queue; /* of this PE, in mesh.queue */
-    uint8_t *memory;               /* owned, grows as touched */
+    struct mesh_cache_line *queue; /* borrowed: queues of this PE, in mesh.queues */
+    uint8_t *memory;               /* owned, grows when it is written */
     uint64_t activated;            /* set of local tasks */
-    uint32_t waits_until;          /* scalar code */
-    uint32_t bulk_since;           /* 1 + cycle from which on a memory operation runs alone, or 0 */
+    uint32_t waits_until;          /* cycle until which scalar code runs */
+    uint32_t bulk_since;           /* 1 + cycle since which a memory operation runs alone, or 0 */
     uint16_t threads;              /* set of threads that are not idle; bit 0: the main one */
-    uint8_t in_used, out_used;     /* sets of queues that hold something */
-    uint8_t turn, out_turn;        /* round robin of threads, of output queues */
+    uint8_t in_used, out_used;     /* sets of input and output queues that are not empty */
+    uint8_t turn, out_turn;        /* round robin: thread and output queue that come first */
     uint8_t bulk;                  /* the thread of bulk_since */
-    uint8_t hears;                 /* set of input queues whose wavelets it waits for */
-    uint8_t n_todo, next_todo;     /* of the running task */
+    uint8_t awaits;                /* set of input queues for whose wavelets the PE waits */
+    uint8_t n_todo, next_todo;     /* requests of the running task: number, and the next one */
     uint8_t slot[MESH_N_IN + MESH_N_OUT]; /* first line of each queue */
-    uint8_t stream, streams; /* what a cycle of the PE comes down to (pe.c), or 0; its thread */
-    uint8_t micro, spare;    /* micro: the microthread that began last, or 0 */
-    uint32_t queue_heads;    /* set of lines with which a queue begins */
-    /* What beginnings and ends of tasks and operations read. */
+    /* stream: fast path of a cycle of the PE (pe.c), or 0; streams: its thread */
+    uint8_t stream, streams;
+    uint8_t micro, spare; /* micro: the microthread that began last, or 0 */
+    uint32_t queue_heads; /* set of cache lines with which a queue begins */
+    /* Members that are read when a task or an operation begins or ends. */
     uint64_t blocked; /* set of local tasks */
     struct mesh_region *region;
     struct mesh_thread *todo; /* entries 0 .. n_todo - 1; owned unless the region's */
-    struct mesh_armed *armed; /* owned: the operation that data start (trigger.h), or NULL */
-    int32_t index, binding;   /* in mesh.bindings */
+    struct mesh_armed *armed; /* owned: data-triggered operation (trigger.h), or NULL */
+    int32_t index, binding;   /* binding: index in mesh.bindings */
     int16_t x, y;
     int32_t memory_bytes, reserved;
     uint8_t data_blocked; /* set of input queues */
     bool running;         /* inside a task */
-    uint8_t rest[10];     /* so that the next PE starts with a line */
+    uint8_t padding[10];  /* padding: the next PE starts with a cache line */
 };
 _Static_assert(sizeof(struct mesh_pe) == 2 * MESH_LINE, "a PE is two lines");
 _Static_assert(offsetof(struct mesh_pe, blocked) == MESH_LINE, "a visit reads one line of a PE");
 
-/* What is bound at a PE, as numbers plus 1, 0 for none; the colour of a queue without plus 1. */
+/* The bindings of a PE. Numbers are stored plus 1, 0 for none, except the colour of a queue. */
 struct mesh_binding {
     uint8_t in_of[MESH_COLOURS], out_of[MESH_COLOURS]; /* queue of a colour */
     uint8_t task[MESH_TASKS];                          /* index in mesh.task */
-    uint8_t colour[MESH_N_IN + MESH_N_OUT];            /* of a queue, or MESH_NONE */
+    uint8_t colour[MESH_N_IN + MESH_N_OUT];            /* colour of a queue, or MESH_NONE */
     uint8_t data_task[MESH_N_IN];
 };
 /* The different bindings of the fabric, each stored once; PEs of one program have few. The first
@@ -205,14 +210,13 @@ struct mesh_task_entry {
     enum mesh_priority priority;
 };
 
-/* Wavelets that the host sends over an edge, at most one a cycle and link; `wavelet` is borrowed.
- */
+/* Wavelets that the host sends over an edge, at most one per cycle and link. */
 struct mesh_source {
     int32_t channel, router;
     uint8_t side;
-    int32_t link;  /* first source on the same link */
-    uint32_t used; /* 1 + cycle in which that link was last used */
-    const struct mesh_wavelet *wavelet;
+    int32_t link;                       /* first source on the same link */
+    uint32_t used;                      /* 1 + cycle in which the link was last used */
+    const struct mesh_wavelet *wavelet; /* borrowed */
     int64_t n, next;
 };
 /* Receiver of the wavelets that leave the fabric over an edge; the output belongs to the caller. */
@@ -252,7 +256,7 @@ struct mesh_form {
     struct mesh_thread thread;
 };
 
-enum { MESH_MICRO_BLOCK = 512 }; /* places whose microthreads are made together */
+enum { MESH_MICRO_BLOCK = 512 }; /* number of places whose microthreads are allocated together */
 /* A place to visit: its router, its PE or both. */
 enum { MESH_VISIT_ROUTER = 1, MESH_VISIT_PE = 2, MESH_VISIT_BITS = 2 };
 struct mesh_visit {
@@ -269,12 +273,12 @@ struct mesh_mail {
     bool any;
 };
 
-/* How far a region is in its batch (mesh_wave.c). */
+/* Progress of a region in its batch (mesh_wave.c). */
 struct mesh_wave {
-    uint8_t *ran; /* owned: by the block, cycles of the batch */
+    uint8_t *ran; /* owned (blocks): cycles of the batch that each block has run */
     int64_t step; /* number of steps of the sweep over all blocks */
     int64_t diagonal[MESH_SIDES];
-    /* What work at a border waits for: side `side` must reach a cycle; cycle 0: nothing. */
+    /* Work at a border waits until side `side` has reached a cycle; cycle 0: it does not wait. */
     struct mesh_awaited {
         enum mesh_side side;
         int64_t cycle;
@@ -294,29 +298,34 @@ struct mesh_region {
     struct mesh_thread *main, **micro[MESH_THREADS]; /* micro: blocks of MESH_MICRO_BLOCK places */
     struct mesh_channel *channel;
     int64_t now;
-    int64_t batch, until;             /* cycles of the round that it runs now: batch to until - 1 */
-    struct mesh_active next, arrival; /* visits in the next cycle; when a ramp ends */
-    int64_t n_pes, step[5];           /* from a router to its neighbour */
-    uint64_t ready_next, ready_hop, ready_down, ready_up; /* ready times of what leaves now */
-    int colour_turn; /* colour with the first choice in this cycle */
-    int64_t last;    /* end of the last cycle in which a PE or edge did something */
-    int64_t visited; /* the last cycle in which a place was visited */
+    int64_t batch, until; /* cycles of the round that it runs now: batch to until - 1 */
+    /* next: visits in the next cycle; arrival: visits after the latency of the ramp */
+    struct mesh_active next, arrival;
+    int64_t n_pes, step[5]; /* from a router to its neighbour */
+    /* ready times of wavelets that are sent in this cycle */
+    uint64_t ready_next, ready_hop, ready_down, ready_up;
+    int colour_turn; /* colour that comes first in this cycle */
+    int64_t last;    /* end of the last cycle in which a PE or an edge was active */
+    int64_t visited; /* last cycle in which a place was visited */
     struct mesh_stats stats;
     struct mesh_active active[MESH_AHEAD]; /* lists of visits, by cycle modulo MESH_AHEAD */
     struct mesh_mail mail[2][MESH_SIDES];  /* by the parity of the cycle */
     struct mesh_thread todo[MESH_TODO];    /* requests of the running task */
     struct mesh_form form[MESH_FORMS];     /* by the hash of the key */
-    struct mesh_pool program, memory;      /* until mesh_clear; memory of PEs */
+    struct mesh_pool program, memory;      /* program: freed by mesh_clear(); memory: of PEs */
     int64_t first, n_words, n_timers;      /* first: PE of the fabric */
-    int64_t n_blocks, south;               /* blocks of places; the first one of the last row */
-    int block_shift;                       /* a block is 2^block_shift places */
-    struct mesh_visit *visit;              /* the visits of a block, and MESH_FETCH_AHEAD more */
+    /* number of blocks of places; `south`: first block of the last row */
+    int64_t n_blocks, south;
+    int block_shift;          /* a block is 2^block_shift places */
+    struct mesh_visit *visit; /* the visits of a block, and MESH_FETCH_AHEAD more */
     struct mesh_wave wave;
-    int32_t *source, *first_source; /* of this region, by the block of their router */
-    struct mesh_flow *flow;         /* owned, or NULL (mesh_flow.h) */
-    bool flows;                     /* places flow in this batch */
-    bool stray;      /* a wavelet for which a data-triggered operation has no vector */
-    enum wsc_err rc; /* first error; `message` is its text */
+    /* sources of this region, sorted by the block of their router */
+    int32_t *source, *first_source;
+    struct mesh_flow *flow; /* owned, or NULL (mesh_flow.h) */
+    bool flows;             /* true when places flow in this batch */
+    /* error: a wavelet arrived for which a data-triggered operation has no vector */
+    bool stray;
+    enum wsc_err rc;               /* first error; `message` is its text */
     int64_t error_in, error_block; /* error_in: cycle of the error, or INT64_MAX */
     char *message;
     struct mesh_bucket wheel[MESH_WHEEL];
@@ -355,31 +364,39 @@ struct mesh {
     bool linked, expired;
     bool flows; /* regions look for streams before a batch (mesh_flow.h) */
     enum mesh_flow_crossing crossing;
-    int cross_skip, cross_missed; /* batches until the next attempt; length of the last pause */
-    _Atomic bool failing;         /* a region has met an error in this batch */
-    struct mesh_wait *wait;       /* where threads wait for each other (mesh_wait.h), or NULL */
-    struct mesh_watch *watch;     /* borrowed, or NULL */
+    /* number of batches until the next attempt; length of the last pause */
+    int cross_skip, cross_missed;
+    _Atomic bool failing; /* a region has met an error in this batch */
+    /* borrowed: wait of threads for each other (mesh_wait.h), or NULL */
+    struct mesh_wait *wait;
+    struct mesh_watch *watch; /* borrowed, or NULL */
     struct mesh_router *router;
     struct mesh_channel *channel;
     struct mesh_pe *pe;
-    struct mesh_thread *main; /* of each PE; microthreads are the regions' */
+    struct mesh_thread *main; /* main thread of each PE; regions have the microthreads */
     struct mesh_bindings bindings;
-    struct mesh_buffer places, channels, queues; /* places: router, pe, main */
+    /* memory of all places (router, pe, main), channels and queues */
+    struct mesh_buffer places, channels, queues;
     struct mesh_region *region;
-    int n_regions, own, n_own;  /* of all processes; first and number of those here */
-    struct mesh_border *border; /* to the bands of other processes (mesh_share.h), or NULL */
-    int64_t horizon; /* this process may run up to this cycle before the next exchange with them */
-    bool together;   /* all processes run the same batch, with an exchange after each cycle */
-    enum wsc_err share_rc; /* of an exchange with them */
-    int64_t n_ran;         /* cycles of the run, for reports of progress */
-    bool stopped;          /* somebody asks the run to end */
-    enum wsc_err end_rc;   /* why it ends between two cycles */
+    /* n_regions: regions of all processes; own, n_own: first region and number of regions of this
+     * one */
+    int n_regions, own, n_own;
+    /* border to the regions of other processes (mesh_share.h), or NULL */
+    struct mesh_border *border;
+    /* cycle up to which this process may run before the next exchange with the others */
+    int64_t horizon;
+    bool together;         /* all processes run the same batch, with an exchange after each cycle */
+    enum wsc_err share_rc; /* error of an exchange with the other processes */
+    int64_t n_ran;         /* cycles of the run so far, for reports of progress */
+    bool stopped;          /* the run was asked to end */
+    enum wsc_err end_rc;   /* error with which the run ends between two cycles */
     char *end_message;     /* owned */
     struct mesh_noted noted[MESH_MAX_NOTED];
     int n_noted;
     struct mesh_switch *extra;
     int n_extra, extra_capacity;
-    struct mesh_cell **cell; /* n_pes until linked: MESH_COLOURS of each, or NULL without routes */
+    /* n_pes, until linked: MESH_COLOURS cells of each PE, or NULL without routes */
+    struct mesh_cell **cell;
     struct mesh_pool cells;
     struct mesh_task_entry task[MESH_NONE];
     int n_tasks;

@@ -5,7 +5,7 @@
  * mesh_flow_run.c call it. */
 #include "mesh_wait.h"
 
-enum { LOOKS = 4000 };
+enum { POLLS = 4000 };
 
 void mesh_wait_init(struct mesh_wait *w)
 {
@@ -21,7 +21,7 @@ void mesh_wait_fini(struct mesh_wait *w)
 }
 
 /* A short pause between two polls. */
-static inline void rest(void)
+static inline void pause_processor(void)
 {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -43,9 +43,9 @@ static void sleep_until(struct mesh_wait *w, bool (*is_true)(const void *of), co
 
 void mesh_wait_until(struct mesh_wait *w, bool (*is_true)(const void *of), const void *of)
 {
-    for (int i = 0; i < LOOKS; i++) {
+    for (int i = 0; i < POLLS; i++) {
         if (is_true(of)) return;
-        rest();
+        pause_processor();
     }
     sleep_until(w, is_true, of);
 }

@@ -205,7 +205,7 @@ bool mesh_wave_run(struct mesh_region *r, int64_t now)
     return true;
 }
 
-bool mesh_wave_goes_on(const void *region)
+bool mesh_wave_can_continue(const void *region)
 {
     const struct mesh_region *r = region;
     for (int side = 0; side < MESH_SIDES; side++) {

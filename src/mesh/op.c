@@ -219,7 +219,7 @@ static enum wsc_err check_kinds(const struct mesh_pe *pe, const struct mesh_op *
                      mesh_code_info[op->code].name);
 }
 
-static struct mesh_rect place(const struct mesh_pe *pe)
+static struct mesh_rect rect_of(const struct mesh_pe *pe)
 {
     return (struct mesh_rect){pe->x, pe->y, 1, 1};
 }
@@ -236,7 +236,7 @@ static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op
         if (id[i] > MESH_TASKS || (id[i] && !mesh_binding_of(pe)->task[id[i] - 1]))
             return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", pe->x, pe->y,
                              id[i] - 1);
-    return op->activate ? mesh_check_local(pe->region->m, place(pe), op->activate - 1) : WSC_OK;
+    return op->activate ? mesh_check_local(pe->region->m, rect_of(pe), op->activate - 1) : WSC_OK;
 }
 
 enum wsc_err mesh_check_op(struct mesh_pe *pe, const struct mesh_op *op, int64_t *n)
@@ -369,7 +369,7 @@ static enum wsc_err about_task(struct mesh_pe *pe, enum mesh_todo_kind kind, int
 {
     if (id < 0 || id >= MESH_TASKS || !mesh_binding_of(pe)->task[id])
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", pe->x, pe->y, id);
-    if (kind == MESH_TODO_ACTIVATE) TRY(mesh_check_local(pe->region->m, place(pe), id));
+    if (kind == MESH_TODO_ACTIVATE) TRY(mesh_check_local(pe->region->m, rect_of(pe), id));
     return append(pe, kind, id);
 }
 
@@ -392,7 +392,7 @@ enum wsc_err mesh_unblock(struct mesh_pe *pe, int id)
  * colour. */
 static enum wsc_err about_data(struct mesh_pe *pe, enum mesh_todo_kind kind, int colour)
 {
-    TRY(mesh_check_colour(place(pe), colour));
+    TRY(mesh_check_colour(rect_of(pe), colour));
     int queue = mesh_binding_of(pe)->in_of[colour] - 1;
     if (queue < 0)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d has no input queue", pe->x, pe->y,

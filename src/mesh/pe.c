@@ -223,11 +223,11 @@ PART bool datapath_cycle(struct mesh_region *r, struct mesh_pe *pe)
     int slots = MESH_SLOTS;
     bool busy = false;
     unsigned before = (1U << pe->turn) - 1U, threads = pe->threads;
-    unsigned set = threads & ~before, rest = threads & before;
-    for (; set | rest; set &= set - 1) {
+    unsigned set = threads & ~before, wrapped = threads & before;
+    for (; set | wrapped; set &= set - 1) {
         if (!set) {
-            set = rest;
-            rest = 0;
+            set = wrapped;
+            wrapped = 0;
         }
         busy |= step(r, pe, __builtin_ctz(set), &slots);
     }
@@ -265,11 +265,11 @@ PART bool ramp_cycle(struct mesh_region *r, struct mesh_pe *pe)
     if (!(pe->out_used & (pe->out_used - 1U))) /* mostly */
         return send_first(r, pe, __builtin_ctz(pe->out_used)) != HELD_UP;
     unsigned before = (1U << pe->out_turn) - 1U;
-    unsigned set = pe->out_used & ~before, rest = pe->out_used & before;
-    for (; set | rest; set &= set - 1) {
+    unsigned set = pe->out_used & ~before, wrapped = pe->out_used & before;
+    for (; set | wrapped; set &= set - 1) {
         if (!set) {
-            set = rest;
-            rest = 0;
+            set = wrapped;
+            wrapped = 0;
         }
         enum sending s = send_first(r, pe, __builtin_ctz(set));
         if (s == SENT) return true;
@@ -282,7 +282,7 @@ PART bool ramp_cycle(struct mesh_region *r, struct mesh_pe *pe)
 
 /* Set of input queues whose wavelets wake the PE: all of them while a task may be picked,
  * otherwise those that operations read. */
-static uint8_t hears(const struct mesh_region *r, const struct mesh_pe *pe)
+static uint8_t awaits(const struct mesh_region *r, const struct mesh_pe *pe)
 {
     unsigned set = 0;
     if (!(pe->threads & 1U) && pe->next_todo == pe->n_todo) return UINT8_MAX;
@@ -296,7 +296,7 @@ static uint8_t hears(const struct mesh_region *r, const struct mesh_pe *pe)
 /* Schedule visits for the wavelets that are still on the ramp. */
 static void await_wavelets(struct mesh_region *r, const struct mesh_pe *pe)
 {
-    for (unsigned set = pe->in_used & pe->hears; set; set &= set - 1) {
+    for (unsigned set = pe->in_used & pe->awaits; set; set &= set - 1) {
         const struct mesh_queue *q = mesh_queue_of(pe, __builtin_ctz(set));
         int64_t ready = mesh_entry_ready(q->entry[q->head]);
         if (ready > r->now) mesh_visit_pe(mesh_active_in(r, ready), pe - r->pe);
@@ -524,7 +524,7 @@ __attribute__((noinline)) static enum wsc_err any_cycle(struct mesh_region *r, s
     if (pe->threads && datapath_cycle(r, pe)) busy = true;
     if (r->stray) return mesh_trigger_stray(r, pe);
     if (pe->out_used && ramp_cycle(r, pe)) busy = true;
-    pe->hears = hears(r, pe);
+    pe->awaits = awaits(r, pe);
     set_stream(r, pe);
     mesh_see_cycle(r, pe);
     if (busy) {

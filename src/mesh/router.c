@@ -147,7 +147,7 @@ static void to_ramp(struct passage *p, const struct mesh_channel *ch, uint64_t e
     mesh_queue_push(mesh_queue_of(pe, ch->queue), (entry & MESH_CONTENT_BITS) | p->r->ready_down);
     pe->in_used |= (uint8_t)(1U << ch->queue);
     p->used |= MESH_RAMP;
-    if ((unsigned)pe->hears >> ch->queue & 1U) mesh_visit_pe(p->r->arrival, p->at);
+    if ((unsigned)pe->awaits >> ch->queue & 1U) mesh_visit_pe(p->r->arrival, p->at);
 }
 
 /* Store a wavelet in the host's array of a sink; control wavelets have no value and are dropped. A
@@ -246,7 +246,7 @@ static void pop(struct passage *p, struct mesh_channel *ch, uint64_t gate, bool 
         const struct mesh_switch *s = mesh_switch_of(p->r->m, ch);
         rx = s->pos[s->at].rx;
         ch->tx = s->pos[s->at].tx;
-        mesh_channel_set_way(p->r->m, p->r->first + p->at, ch);
+        mesh_channel_set_fast_side(p->r->m, p->r->first + p->at, ch);
     }
     gate = mesh_gate(p->r->now + 1, before, rx, (unsigned)gate + 1);
     atomic_store_explicit(&ch->gate, gate, memory_order_relaxed);
@@ -374,11 +374,11 @@ static inline void pass_down(struct mesh_region *r, int64_t at, unsigned queue,
     struct mesh_pe *pe = &r->pe[at];
     mesh_queue_push(q, data | r->ready_down);
     pe->in_used |= (uint8_t)(1U << queue);
-    if ((unsigned)pe->hears >> queue & 1U) mesh_visit_pe(r->arrival, at);
+    if ((unsigned)pe->awaits >> queue & 1U) mesh_visit_pe(r->arrival, at);
 }
 
-/* Fast path of channel_cycle() for data (mesh_channel_set_way()). False, without a change, where
- * it does not apply. */
+/* Fast path of channel_cycle() for data (mesh_channel_set_fast_side()). False, without a change,
+ * where it does not apply. */
 static inline bool pass_fast(struct mesh_region *r, int64_t at, struct mesh_router *router,
                              struct mesh_channel *ch, struct progress *p)
 {
@@ -386,9 +386,9 @@ static inline bool pass_fast(struct mesh_region *r, int64_t at, struct mesh_rout
     const uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
     const int n = mesh_channel_count(ch, gate);
     const uint64_t entry = ch->entry[gate % MESH_FIFO];
-    const unsigned way = ch->way, tx = ch->tx, rx = gate & 0xFF00;
+    const unsigned side = ch->fast_side, tx = ch->tx, rx = gate & 0xFF00;
     struct mesh_queue *q = NULL;
-    if (way == MESH_ANY_WAY || tx & p->used || turn_follows(ch, gate, n)) return false;
+    if (side == MESH_NO_FAST_PATH || tx & p->used || turn_follows(ch, gate, n)) return false;
     if (entry >= next) {
         if (entry & MESH_CONTROL_BIT) return false;
         p->again = true; /* not ready yet */
@@ -398,11 +398,11 @@ static inline bool pass_fast(struct mesh_region *r, int64_t at, struct mesh_rout
         q = mesh_queue_of(&r->pe[at], ch->queue);
         if (q->n == q->depth) return true;
     }
-    if (way) {
-        struct mesh_channel *to = &r->channel[ch->to[way - 1]];
-        if (!is_open(r, to, 1U << mesh_opposite[way])) return true;
+    if (side) {
+        struct mesh_channel *to = &r->channel[ch->to[side - 1]];
+        if (!is_open(r, to, 1U << mesh_opposite[side])) return true;
         if (n == MESH_FIFO && !wakes(r, router, at, rx >> 8)) return false;
-        mesh_channel_push(r, at + r->step[way], to, (uint32_t)entry | r->ready_hop);
+        mesh_channel_push(r, at + r->step[side], to, (uint32_t)entry | r->ready_hop);
         r->stats.wavelet_hops++;
     } else if (n == MESH_FIFO && !wakes(r, router, at, rx >> 8)) {
         return false;

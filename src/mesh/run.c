@@ -53,7 +53,7 @@ static enum wsc_err start(struct mesh *m, enum mesh_beginning how)
 static void run_batch(struct mesh_region *r)
 {
     struct mesh *m = r->m;
-    mesh_region_look(r);
+    mesh_region_examine(r);
     mesh_wave_begin(r);
     for (int64_t now = m->together ? r->batch : r->until - 1; now < r->until; now++) {
         (void)mesh_wave_run(r, now);

@@ -22,19 +22,19 @@ enum { FORMAT = 1, WORD = 8 };
 struct head {
     int64_t format, w, h, arch, half, n_channels, queue_lines, n_tasks, n_sources, n_sinks, n_noted;
     int64_t program, over, now, next, last, wavelets, wavelet_hops, elements, watch_bytes,
-        said_bytes;
+        host_data_bytes;
 };
 enum { HEAD_WORDS = sizeof(struct head) / WORD };
 
 /* Data that the host has read, one record after the other, each preceded by its length. */
-struct said {
+struct host_data {
     char *bytes;
     int64_t n, capacity, at; /* at: position in bytes while it is replayed */
 };
 struct mesh_snapshots {
     struct mesh_snapshots_config config;
     struct head head; /* of the snapshot to resume from */
-    struct said said;
+    struct host_data host_data;
     int64_t program; /* number of the running or next program */
     int64_t over;    /* cycles of the finished programs */
     int64_t due;     /* cycle count at which the next snapshot is written */
@@ -50,7 +50,7 @@ static int64_t words_of(int64_t bytes)
 /* ---- what the host has read -------------------------------------------------------------------
  */
 
-static enum wsc_err append(struct said *t, const void *bytes, int64_t n)
+static enum wsc_err append(struct host_data *t, const void *bytes, int64_t n)
 {
     TRY_GROW(t->bytes, WSC_MEM_MESH, t->capacity, t->n + n);
     if (n) memcpy(t->bytes + t->n, bytes, (size_t)n);
@@ -58,7 +58,7 @@ static enum wsc_err append(struct said *t, const void *bytes, int64_t n)
     return WSC_OK;
 }
 
-static enum wsc_err take(struct said *t, void *bytes, int64_t n)
+static enum wsc_err take(struct host_data *t, void *bytes, int64_t n)
 {
     if (n > t->n - t->at) return WSC_RAISE(WSC_FORMAT, "snapshot: it is of another run");
     if (n) memcpy(bytes, t->bytes + t->at, (size_t)n);
@@ -77,12 +77,12 @@ enum wsc_err mesh_snapshot_say(const struct mesh *m, void *bytes, int64_t n)
     int64_t length = n;
     if (!k || (!k->repeats && (!k->config.writes || k->last))) return WSC_OK;
     if (!k->repeats) {
-        TRY(append(&k->said, &length, (int64_t)sizeof length));
-        return append(&k->said, bytes, n);
+        TRY(append(&k->host_data, &length, (int64_t)sizeof length));
+        return append(&k->host_data, bytes, n);
     }
-    TRY(take(&k->said, &length, (int64_t)sizeof length));
+    TRY(take(&k->host_data, &length, (int64_t)sizeof length));
     if (length != n) return WSC_RAISE(WSC_FORMAT, "snapshot: it is of another run");
-    return take(&k->said, bytes, n);
+    return take(&k->host_data, bytes, n);
 }
 
 /* Record, or replay, the words that left over the edges. */
@@ -218,9 +218,9 @@ static enum wsc_err write_common(struct mesh *m, struct writing *w)
     memcpy(head, &w->head, sizeof head);
     TRY(a->write(a->ctx, "head", 0, HEAD_WORDS, head));
     TRY(a->write(a->ctx, "rows", 0, m->config.h + 1, w->row));
-    TRY(make_room(w, words_of(k->said.n)));
-    if (k->said.n) memcpy(w->word, k->said.bytes, (size_t)k->said.n);
-    TRY(a->write(a->ctx, "said", 0, words_of(k->said.n) + 1, w->word));
+    TRY(make_room(w, words_of(k->host_data.n)));
+    if (k->host_data.n) memcpy(w->word, k->host_data.bytes, (size_t)k->host_data.n);
+    TRY(a->write(a->ctx, "said", 0, words_of(k->host_data.n) + 1, w->word));
     const int64_t words = words_of(w->head.watch_bytes);
     TRY(make_room(w, words));
     struct mesh_stream s = stream_of(w, MESH_STREAM_WRITE, words);
@@ -242,7 +242,7 @@ static enum wsc_err measure(struct mesh *m, struct writing *w, int64_t next)
     w->head.wavelets = stats.wavelets;
     w->head.wavelet_hops = stats.wavelet_hops;
     w->head.elements = stats.elements;
-    w->head.said_bytes = k->said.n;
+    w->head.host_data_bytes = k->host_data.n;
     if (m->watch) TRY(mesh_share_watch(m));
     if (mesh_snapshot_has_watch(k->watch)) TRY(mesh_snapshot_watch_state(k->watch, &s));
     w->head.watch_bytes = s.at;
@@ -257,7 +257,7 @@ static enum wsc_err write_all(struct mesh *m, struct writing *w)
     WSC_CHECK(w->row, "rows that were not measured");
     const struct mesh_array array[] = {{"head", HEAD_WORDS},
                                        {"rows", m->config.h + 1},
-                                       {"said", words_of(k->said.n) + 1},
+                                       {"said", words_of(k->host_data.n) + 1},
                                        {"watch", words_of(w->head.watch_bytes) + 1},
                                        {"state", w->row[m->config.h]}};
     TRY(a->begin(a->ctx, w->head.over + w->head.next, array, (int)(sizeof array / sizeof *array)));
@@ -342,8 +342,8 @@ static enum wsc_err check_head(const struct mesh *m)
                       of->queue_lines == mine.queue_lines && of->n_tasks == mine.n_tasks &&
                       of->n_sources == mine.n_sources && of->n_sinks == mine.n_sinks &&
                       of->n_noted == mine.n_noted;
-    const struct said *said = &m->config.snapshots->said;
-    if (same && said->at == said->n && of->now >= 0 && of->next > of->now &&
+    const struct host_data *host_data = &m->config.snapshots->host_data;
+    if (same && host_data->at == host_data->n && of->now >= 0 && of->next > of->now &&
         of->next < m->config.max_cycles)
         return WSC_OK;
     return WSC_RAISE(WSC_FORMAT, "snapshot: it is of another run");
@@ -431,17 +431,17 @@ enum wsc_err mesh_snapshot_restore(struct mesh *m, int64_t *next)
 /* ---- life ------------------------------------------------------------------------------------ */
 
 /* Read the data that the host has read before, in whole words. */
-static enum wsc_err read_said(struct mesh_snapshots *k)
+static enum wsc_err read_host_data(struct mesh_snapshots *k)
 {
     const struct mesh_archive *a = &k->config.archive;
     int64_t n, *word;
     TRY(a->size(a->ctx, "said", &n));
-    k->said.n = k->head.said_bytes;
-    if (k->said.n < 0 || words_of(k->said.n) >= n)
+    k->host_data.n = k->head.host_data_bytes;
+    if (k->host_data.n < 0 || words_of(k->host_data.n) >= n)
         return WSC_RAISE(WSC_FORMAT, "snapshot: what the host has read is damaged");
     TRY_NEW(word, WSC_MEM_MESH, n);
-    k->said.bytes = (char *)word;
-    k->said.capacity = n * WORD;
+    k->host_data.bytes = (char *)word;
+    k->host_data.capacity = n * WORD;
     return a->read(a->ctx, "said", 0, n, word);
 }
 
@@ -458,7 +458,7 @@ static enum wsc_err open_snapshot(struct mesh_snapshots *k)
     TRY(a->read(a->ctx, "head", 0, HEAD_WORDS, head));
     memcpy(&k->head, head, sizeof k->head);
     k->repeats = true;
-    return read_said(k);
+    return read_host_data(k);
 }
 
 enum wsc_err mesh_snapshots_create(struct mesh_snapshots **out,
@@ -481,7 +481,7 @@ enum wsc_err mesh_snapshots_create(struct mesh_snapshots **out,
 void mesh_snapshots_destroy(struct mesh_snapshots **s)
 {
     if (!*s) return;
-    wsc_free((*s)->said.bytes);
+    wsc_free((*s)->host_data.bytes);
     wsc_free(*s);
     *s = NULL;
 }

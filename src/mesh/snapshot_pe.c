@@ -53,7 +53,7 @@ static void channel_state(struct mesh *m, struct mesh_stream *s, int64_t at,
     if (!mesh_stream_reads(s)) return;
     atomic_store_explicit(&ch->gate, gate, memory_order_relaxed);
     atomic_store_explicit(&ch->tail, tail, memory_order_relaxed);
-    mesh_channel_set_way(m, at, ch);
+    mesh_channel_set_fast_side(m, at, ch);
 }
 
 static void router_channels(struct mesh *m, struct mesh_stream *s, int64_t at)
@@ -209,7 +209,7 @@ struct registers {
     uint32_t waits_until, bulk_since;
     int32_t memory_bytes;
     uint16_t threads;
-    uint8_t in_used, out_used, turn, out_turn, bulk, hears, n_todo, data_blocked;
+    uint8_t in_used, out_used, turn, out_turn, bulk, awaits, n_todo, data_blocked;
     bool armed;
 };
 
@@ -226,7 +226,7 @@ static struct registers registers_of(const struct mesh_pe *pe)
                               .turn = pe->turn,
                               .out_turn = pe->out_turn,
                               .bulk = pe->bulk,
-                              .hears = pe->hears,
+                              .awaits = pe->awaits,
                               .n_todo = (uint8_t)(pe->n_todo - pe->next_todo),
                               .data_blocked = pe->data_blocked,
                               .armed = pe->armed != NULL};
@@ -261,7 +261,7 @@ static void set_registers(struct mesh_pe *pe, const struct registers *g)
     pe->turn = g->turn;
     pe->out_turn = g->out_turn;
     pe->bulk = g->bulk;
-    pe->hears = g->hears;
+    pe->awaits = g->awaits;
     pe->data_blocked = g->data_blocked;
     pe->n_todo = pe->next_todo = 0;
     pe->armed = NULL;

@@ -173,13 +173,13 @@ static enum wsc_err main_todo(struct mesh_region *r, struct mesh_pe *pe)
 /* Move the requests that cannot begin yet to memory of the PE. */
 static enum wsc_err keep_todo(struct mesh_region *r, struct mesh_pe *pe)
 {
-    const struct mesh_thread *rest = pe->todo + pe->next_todo;
+    const struct mesh_thread *unread = pe->todo + pe->next_todo;
     pe->n_todo = (uint8_t)(pe->n_todo - pe->next_todo);
     pe->next_todo = 0;
     if (!pe->n_todo) return WSC_OK;
     pe->todo = mesh_pool_take(&r->program, todo_size(pe));
     if (!pe->todo) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "what a task has issued");
-    memcpy(pe->todo, rest, pe->n_todo * sizeof *rest);
+    memcpy(pe->todo, unread, pe->n_todo * sizeof *unread);
     return WSC_OK;
 }
 

@@ -92,11 +92,11 @@ static void meet_after(struct mesh_team *t, int64_t now)
 
 /* Find out what may flow in the batch: each region examines its places, then those across its
  * borders, then its streams; then all regions agree. */
-static void look(struct mesh_team *t, struct mesh_region *r)
+static void examine(struct mesh_team *t, struct mesh_region *r)
 {
     const struct mesh *m = t->m;
-    mesh_region_look(r);
-    if (!m->flows || mesh_flow_rests(m)) return;
+    mesh_region_examine(r);
+    if (!m->flows || mesh_flow_pauses(m)) return;
     meet(t, mesh_flow_meet);
     if (m->crossing == MESH_CROSS_NONE) return;
     mesh_flow_verify(r);
@@ -110,14 +110,14 @@ static void look(struct mesh_team *t, struct mesh_region *r)
 static void run_until(struct mesh_team *t, struct mesh_region *r, int64_t now)
 {
     while (!mesh_wave_run(r, now))
-        mesh_wait_until(&t->wait, mesh_wave_goes_on, r);
+        mesh_wait_until(&t->wait, mesh_wave_can_continue, r);
 }
 
 /* Run a batch. If processes run it together, all threads meet after every cycle for the
  * exchange. */
 static void run_batch(struct mesh_team *t, struct mesh_region *r)
 {
-    look(t, r);
+    examine(t, r);
     mesh_wave_begin(r);
     for (int64_t now = r->batch; t->m->together && now + 1 < r->until; now++) {
         run_until(t, r, now);

@@ -121,7 +121,7 @@ enum wsc_err mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe,
     struct mesh_thread *t = mesh_thread_of(r, pe, (int)todo->left);
     a->ready_at = (uint32_t)r->now;
     if (pe->armed) {
-        a->rest = pe->armed->rest;
+        a->carry = pe->armed->carry;
         if (pe->armed->ready_at > a->ready_at) a->ready_at = pe->armed->ready_at;
         mesh_pool_give(&r->program, mesh_pool_size(sizeof *a), pe->armed);
     }
@@ -196,8 +196,8 @@ bool mesh_trigger_start(struct mesh_region *r, struct mesh_pe *pe, struct mesh_t
 bool mesh_trigger_end(struct mesh_pe *pe, struct mesh_thread *t, int64_t end)
 {
     struct mesh_armed *a = pe->armed;
-    const int wait = a->elements ? a->wait + a->rest : 0;
-    if (a->elements) a->rest = (uint8_t)(wait % MESH_SLOTS);
+    const int wait = a->elements ? a->wait + a->carry : 0;
+    if (a->elements) a->carry = (uint8_t)(wait % MESH_SLOTS);
     a->ready_at = t->ready_at = (uint32_t)(end + wait / MESH_SLOTS);
     t->flags |= MESH_FABRIC;
     return !a->until_control && a->done == a->n;

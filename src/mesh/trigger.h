@@ -19,7 +19,7 @@ struct mesh_armed {
     uint32_t index;                             /* vector of the next wavelet, when has_index */
     uint32_t ready_at;                          /* earliest cycle of the next multiply-add */
     uint16_t elements, wait;                    /* wait: eighths of a cycle */
-    uint8_t rest;                               /* part of `wait` carried over to the next one */
+    uint8_t carry;                              /* part of `wait` carried over to the next one */
     bool until_control, indexed, writes, alike; /* alike: sums and vectors step alike */
     bool has_index;
 };

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A second operand that many products have in common, in the order in which the product library
- * reads it fastest: written once, so that no product turns or packs it again.
- *
- * fp32: the transpose of an operand that is stored transposed, as the library multiplies by rows of
- * B an eighth faster than by its columns; and rows that lie where their lines share few sets of the
- * first cache, moved apart, where that costs the library up to two fifths of its speed.  bfloat16:
- * blocks of 64 columns, of pairs of rows, which is what the library's kernels load (its format
- * BA16a64b2a: [n / 64][k / 32][16][64][2], zeros after the last row and column).  A block of 64
- * columns is one item of a parallel loop. */
+/* Writes a second operand that many products have in common in the order in which the product
+ * library reads it fastest, once, so that no product transposes or packs it again. fp32: an operand
+ * that is stored transposed is transposed, because the library multiplies by rows of B an eighth
+ * faster than by its columns. Rows whose cache lines share few sets of the first-level cache are
+ * moved apart, because they cost the library up to two fifths of its speed. bfloat16: the format
+ * BA16a64b2a of the library, [n / 64][k / 32][16][64][2], which has blocks of 64 columns of pairs
+ * of rows, and zeros after the last row and column. A block of 64 columns is one item of a parallel
+ * loop. */
 #include "library.h"
 #include "num_impl.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* 16-bit formats of the machine (fp16, cb16 with 6 exponent bits, bfloat16) and fp32: narrowing
- * rounds to nearest, ties to even, as IEEE 754-2019 says (section 4.3.1, roundTiesToEven); widening
- * is exact.  A number with m mantissa bits and bias B is (1 + f / 2^m) 2^(e - B), or f 2^(1 - B -
- * m) for e = 0 (subnormal).  Adding half of the last place less one, and the bit of the last place
- * itself, before the lower bits are cut off rounds to nearest even; a carry runs into the exponent,
- * as it should, and from the largest number into infinity. */
+/* Converts between fp32 and the 16-bit formats of the machine: fp16, cb16 with 6 exponent bits,
+ * bfloat16. Narrowing rounds to nearest, ties to even (IEEE 754-2019, 4.3.1, roundTiesToEven);
+ * widening is exact. A number with m mantissa bits and bias B is (1 + f / 2^m) 2^(e - B), or for
+ * e = 0 (subnormal) f 2^(1 - B - m). Rounding adds half a unit of the last place minus one, plus
+ * the bit of the last place, and cuts off the lower bits. A carry goes into the exponent, which is
+ * correct, and from the largest number to infinity. */
 #include "num_impl.h"
 
 #include <wsc/check.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Defines the operations of a transformer in plain loops in double precision, with the equations
- * of the papers. Mesh programs are compared with these definitions operation by operation
- * (kernel_run.c), the host as a whole model that tests assemble from them. */
+ * of the papers. kernel_run.c compares mesh programs with these definitions operation by operation;
+ * tests assemble a whole model from them and compare it with the host. */
 #include <wsc/num_reference.h>
 
 #include <float.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Computes products in an order of additions that does not depend on the number of rows: sixteen
- * lanes and a fixed tree. So a token has equal bits alone and in a batch. Generation uses these
- * products. */
+ * lanes and a fixed tree. The result of a token therefore has equal bits alone and in a batch.
+ * Generation uses these products. */
 #include "num_impl.h"
 
 #include <wsc/check.h>

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A sparse matrix sorted for products.  Non-zeros come in row-major order; the products want them
- * by blocks of inputs that fit the L1 cache, and for the gradient of the input the transposed
- * matrix.
- *
- * Both orders come from one counting sort in two passes over the mask, by blocks of rows on all
- * threads: the first counts the non-zeros of each segment, the second puts each where its segment
- * has got to.  A block of rows is one input block of the transposed matrix, so no two threads write
- * one segment.  Read next: sparse_product.c, sparse_loops.h. */
+/* Sorts a sparse matrix for products. Its non-zeros arrive in row-major order. The products need
+ * them by blocks of inputs that fit the L1 cache; the gradient of the input needs the transposed
+ * matrix in such an order too. Read next: sparse_product.c, sparse_loops.h. */
 #include <wsc/num_sparse.h>
 
 #include "sparse_kernels.h"
@@ -80,6 +75,10 @@ static enum wsc_err order_create(struct num_sparse_order *o, int64_t n_out, int6
 
 /* ---- the counting sort ----------------------------------------------------------------------- */
 
+/* Both orders come from one counting sort in two passes over the mask: the first pass counts the
+ * non-zeros of each segment, the second one stores each non-zero at the current end of its segment.
+ * Threads divide the matrix by blocks of rows. A block of rows is one input block of the transposed
+ * matrix, so no two threads write the same segment. */
 struct sort {
     struct num_sparse *w;
     const uint64_t *bits;

@@ -1,6 +1,6 @@
-/** What the files of sparse products share: the sorted matrix, the block sizes, and the loops over
- *  non-zeros that exist once for each vector unit.  sparse.c drives them; sparse_loops.h has their
- *  body. */
+/** Declarations shared by the files of sparse products: the sorted matrix, the block sizes, and the
+ *  loops over non-zeros, of which each vector unit has its own. sparse.c chooses the vector unit;
+ *  sparse_loops.h has the bodies of the loops. */
 #ifndef WSC_NUM_SPARSE_KERNELS_H
 #define WSC_NUM_SPARSE_KERNELS_H
 #include <wsc/num_sparse.h>

@@ -1,9 +1,9 @@
 /** The loops over non-zeros of sparse products, written once for every vector unit.
- *
- *  Included by sparse_portable.c, sparse_avx2.c and sparse_avx512.c, which define `vec` (16 fp32
- *  numbers), UNIT (attributes of a function of the unit) and vec_load, vec_store, vec_fill,
- * vec_fma, vec_sums.  A block of tokens stays in registers while the non-zeros of an output pass:
- * each is a broadcast and one fused multiply-add for each vector of tokens. */
+ *  sparse_portable.c, sparse_avx2.c and sparse_avx512.c include this file after they define `vec`
+ *  (16 fp32 numbers), UNIT (attributes of a function of the unit), vec_load, vec_store, vec_fill,
+ *  vec_fma and vec_sums. The sums of a block of tokens stay in registers during all non-zeros of
+ *  an output: each non-zero is broadcast and needs one fused multiply-add for each vector of
+ *  tokens. */
 #ifndef WSC_NUM_SPARSE_LOOPS_H
 #define WSC_NUM_SPARSE_LOOPS_H
 #include "sparse_kernels.h"

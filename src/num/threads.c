@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A parallel loop over independent items on worker threads; each item runs on one thread with
- * library calls pinned to it, so the number of threads changes no value.
- *
- * Threads start with the first loop that needs them and stay.  Who waits, a worker for the next
- * loop or the caller for the last items, looks for some ten microseconds and then sleeps: loops
- * that follow each other closely need no call of the kernel, and a waiting thread does not keep a
- * processor from the one that it waits for.  (OpenMP's threads spin for milliseconds: with another
- * program on one of two processors a step took 24 times as long.) */
+/* A parallel loop over independent items on worker threads. One thread computes an item, with
+ * library calls on that thread alone, so the number of threads changes no value. Threads start with
+ * the first loop that needs them and stay. A waiting thread (a worker before the next loop, the
+ * caller after its last item) polls for some ten microseconds and then sleeps: loops in quick
+ * succession need no system call, and a waiting thread does not take the processor from another.
+ * Threads of OpenMP spin for milliseconds instead: with another program on one of two processors, a
+ * step took 24 times as long. */
 #include "num_impl.h"
 
 #include <wsc/check.h>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The canonical binary tree over n items: which maximal subtrees cover a range, and in which order
- * two neighbouring lists of subtrees are added.  Every sum over micro-shards goes along it,
- * whatever the number of wafers (docs/ARCHITECTURE.md, values).
- *
- * Floating-point addition is not associative, so a sum over all items has one value only if every
- * addition of it is fixed.  With 5 items: ((0 + 1) + (2 + 3)) + 4.  Who owns [1, 4) has the maximal
- * nodes 1 and (2 + 3), and cannot add them: the first waits for its sibling 0. */
+/* Implements the canonical binary tree over n items: which maximal subtrees cover a range, and in
+ * which order two neighbouring lists of subtrees are added. All sums over micro-shards follow this
+ * tree, for any number of wafers (docs/ARCHITECTURE.md, values): floating-point addition is not
+ * associative, so a sum has one value only if every addition is fixed. Example of 5 items:
+ * ((0 + 1) + (2 + 3)) + 4. The owner of the items 1 to 3 has the maximal nodes 1 and (2 + 3) and
+ * cannot add them, because 1 has to be added to its sibling 0 first. */
 #include "num_impl.h"
 
 #include <wsc/check.h>

@@ -278,20 +278,20 @@ enum wsc_err programs_adapt_table(struct programs_model *k, const struct program
     return widen(k, kind, &low, &t->x);
 }
 
-/* Sum s B' dx over the tokens of each column of A, for the leaves of turn @p turn; @p sums:
+/* Sum s B' dx over the tokens of each column of A, for the leaves of round @p round; @p sums:
  * (lanes, rows, r). */
 static enum wsc_err scatter(struct programs_model *k, struct programs_table *t,
-                            enum model_tensor_kind kind, int turn, float *sums)
+                            enum model_tensor_kind kind, int round, float *sums)
 {
     const int64_t rows = k->rows[kind], r = k->model->adapter[kind].r;
-    programs_turn_samples(k, turn, &t->first_sample, &t->n_samples);
+    programs_round_samples(k, round, &t->first_sample, &t->n_samples);
     TRY(programs_run_table_scatter(&k->grid, t, sums));
     if (k->first_gradient < 0) k->first_gradient = k->cycles + t->first_cycle;
     programs_stage_book(k, PROGRAMS_ROW_EMBEDDING_BACKWARD, k->grid.stats.cycles);
     programs_stage_expect(k, PROGRAMS_ROW_EMBEDDING_BACKWARD,
                           lookups(k, &k->leaf_layout, kind, cycles_scatter));
     for (int lane = 0; lane < k->grid.active; lane++) {
-        float *to = programs_stage_gradient(k, inner(kind), turn) + lane * k->n_elems;
+        float *to = programs_stage_gradient(k, inner(kind), round) + lane * k->n_elems;
         for (int64_t i = 0; i < rows * r; i++)
             to[i % r * rows + i / r] = sums[lane * rows * r + i];
     }
@@ -309,8 +309,8 @@ static enum wsc_err table_gradient(struct programs_model *k, const struct progra
     float *sums;
     TRY_NEW(sums, WSC_MEM_KERNELS, k->grid.lanes * a.lane_step);
     enum wsc_err rc = WSC_OK;
-    for (int turn = 0; turn < programs_leaf_turns(k) && !rc; turn++)
-        rc = scatter(k, &a, kind, turn, sums);
+    for (int round = 0; round < programs_leaf_rounds(k) && !rc; round++)
+        rc = scatter(k, &a, kind, round, sums);
     wsc_free(sums);
     return rc;
 }

@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-static enum wsc_err tell(const char *what, int64_t counted, double published,
-                         programs_point_fn point, void *ctx)
+static enum wsc_err report_point(const char *what, int64_t counted, double published,
+                                 programs_point_fn point, void *ctx)
 {
     struct programs_point p = {.cycles = counted,
                                .reference = published,
@@ -32,7 +32,7 @@ static enum wsc_err fmacs_point(int64_t length, double published, programs_point
     char what[64];
     TRY(programs_run_fmacs(&c, &r));
     (void)snprintf(what, sizeof what, "fmacs call of %lld", (long long)length);
-    return tell(what, (r.stats.cycles + CALLS / 2) / CALLS, published, point, ctx);
+    return report_point(what, (r.stats.cycles + CALLS / 2) / CALLS, published, point, ctx);
 }
 
 /* ---- the parts of a message: FABRICA, WSE-3 simulator, 8 words over one hop -------------------
@@ -85,8 +85,8 @@ static enum wsc_err message_points(programs_point_fn point, void *ctx)
     enum wsc_err rc = message(m);
     mesh_destroy(&m);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "the message");
-    TRY(tell("WSE-3 dispatch to first word", stamp[0], 387 - 375, point, ctx));
-    return tell("WSE-3 dispatch to last word", stamp[1], 394 - 375, point, ctx);
+    TRY(report_point("WSE-3 dispatch to first word", stamp[0], 387 - 375, point, ctx));
+    return report_point("WSE-3 dispatch to last word", stamp[1], 394 - 375, point, ctx);
 }
 
 /* ---- all-reduce: Tetriscomp decode layer, WSE-3 simulator, one number a PE --------------------

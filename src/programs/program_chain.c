@@ -83,11 +83,11 @@ enum wsc_err programs_route_gather(struct programs_grid *g, const struct program
 }
 
 /* A fabric operand with the shape of a memory operand. */
-static struct mesh_dsd words_of(struct mesh_dsd fabric, const struct mesh_dsd *like)
+static struct mesh_dsd words_of(struct mesh_dsd fabric, const struct mesh_dsd *shape)
 {
-    fabric.n_dims = like->n_dims;
-    for (int i = 0; i < like->n_dims; i++)
-        fabric.len[i] = like->len[i];
+    fabric.n_dims = shape->n_dims;
+    for (int i = 0; i < shape->n_dims; i++)
+        fabric.len[i] = shape->len[i];
     return fabric;
 }
 
@@ -152,35 +152,35 @@ static const struct programs_gather key_gather = {.gather = PROGRAMS_COLOUR_GATH
                                                   .in = PROGRAMS_IN_SCALARS,
                                                   .out = PROGRAMS_OUT_SCALARS};
 
-/* The keys of a PE as an array: @p turns turns over its tokens of @p n keys each, from address @p
+/* The keys of a PE as an array: @p passes passes over its tokens of @p n keys each, from address @p
  * at on. */
-static struct mesh_dsd keys_in_turns(const struct programs_grid *g, int at, int turns, int n,
-                                     int count)
+static struct mesh_dsd keys_in_passes(const struct programs_grid *g, int at, int passes, int n,
+                                      int count)
 {
     return (struct mesh_dsd){.kind = MESH_DSD_MEMORY,
                              .n_dims = 3,
-                             .len = {(uint16_t)turns, (uint16_t)n, (uint16_t)count},
+                             .len = {(uint16_t)passes, (uint16_t)n, (uint16_t)count},
                              .stride = {1, (int16_t)g->key_step, (int16_t)g->pitch},
                              .address = at};
 }
 
-/* Keys are sent in the order of programs_order_keys(): the first turns have one key more than the
+/* Keys are sent in the order of programs_order_keys(): the first passes have one key more than the
  * others. */
 enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *tile, int sample)
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const int y = mesh_y(pe), tokens = programs_tokens(g, y),
               count = tile->f->count[programs_column_of(pe)];
-    const int turns = g->key_step, longer = tokens % turns, n = tokens / turns;
+    const int passes = g->key_step, longer = tokens % passes, n = tokens / passes;
     const int first = sample * tokens;
     const struct programs_gather_send s = {
         .gather = &key_gather,
         .position = y,
         .n = g->h,
         .task = PROGRAMS_TASK_SEND,
-        .own = {keys_in_turns(g, programs_at(g, tile, 0, first), longer, n + 1, count),
-                keys_in_turns(g, programs_at(g, tile, 0, first + longer), n ? turns - longer : 0, n,
-                              count)},
+        .own = {keys_in_passes(g, programs_at(g, tile, 0, first), longer, n + 1, count),
+                keys_in_passes(g, programs_at(g, tile, 0, first + longer), n ? passes - longer : 0,
+                               n, count)},
         .others = programs_matrix(0, (int)g->T - programs_tokens(g, 0), count, 1),
         .own_move = programs_code(tile->half, MESH_FMOVS),
         .move = programs_code(tile->half, MESH_FMOVS)};

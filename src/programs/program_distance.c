@@ -157,14 +157,14 @@ static bool find_bucket(const struct mesh_pe *pe, const struct programs_model *k
                         struct mesh_dsd *words, struct mesh_dsd *weight)
 {
     const struct programs_distances *d = &k->distances;
-    const int turn = programs_script_token(pe);
-    const int head = turn / n_weights(k), bucket = turn % n_weights(k);
+    const int index = programs_script_token(pe);
+    const int head = index / n_weights(k), bucket = index % n_weights(k);
     const int first = d->first[bucket], end = d->first[bucket + 1];
     if (head >= programs_heads_on(&k->heads, programs_column_of(pe)) || first == end) return false;
     const int at = head * d->words + word_of(k, first);
     const int n = word_of(k, end - 1) + 1 - word_of(k, first);
     *words = mesh_mem(table + 4 * at, n);
-    *weight = mesh_mem_strided(d->weights + 4 * turn, n, 0);
+    *weight = mesh_mem_strided(d->weights + 4 * index, n, 0);
     return true;
 }
 
@@ -236,48 +236,48 @@ enum wsc_err programs_take_distances(struct programs_model *k)
     s.in[s.n_in++] = (struct programs_vector){.f = &d->f, .address = d->weights, .in = d->edge};
     programs_vectors_in(&s);
     s.data = &t;
-    if (!k->model->slopes) programs_call_turns(&s, n_buckets(k), spread);
+    if (!k->model->slopes) programs_call_repeatedly(&s, n_buckets(k), spread);
     if (k->training) clear(&s, d->sums, sum_words(k) * k->grid.max_samples);
     programs_stage_expect(k, PROGRAMS_ROW_DISTANCES, 0); /* the analytical model has no term */
     return programs_stage_run(k, &s, PROGRAMS_ROW_DISTANCES);
 }
 
 /* Add up the sums of the columns of a head, column by column, for each lane that has run. */
-static void add_columns(struct programs_model *k, int turn)
+static void add_columns(struct programs_model *k, int round)
 {
     const struct programs_distances *d = &k->distances;
     for (int lane = 0; lane < k->grid.active; lane++) {
-        float *to = programs_stage_gradient(k, MODEL_RELATIVE_W, turn) + lane * k->n_elems;
+        float *to = programs_stage_gradient(k, MODEL_RELATIVE_W, round) + lane * k->n_elems;
         for (int i = 0; i < d->f.n; i++)
             to[element_of(k, i)] += d->edge[(int64_t)lane * d->f.n + i];
     }
 }
 
-/* Send the gradients of a turn of leaves; they overwrite the weights on the PEs. */
-static enum wsc_err give_turn(struct programs_model *k, int turn)
+/* Send the gradients of a round of leaves; they overwrite the weights on the PEs. */
+static enum wsc_err send_round(struct programs_model *k, int round)
 {
     const struct programs_distances *d = &k->distances;
     struct programs_script s = programs_stage_script(k, &d->f);
-    programs_turn_samples(k, turn, &s.first_sample, &s.n_samples);
+    programs_round_samples(k, round, &s.first_sample, &s.n_samples);
     const struct tables t = {.k = k, .sums = sums_of(k, s.first_sample)};
     clear(&s, d->weights, d->f.slots);
     s.data = &t;
     if (k->model->slopes)
-        programs_call_turns(&s, score_rows(k), collect_row);
+        programs_call_repeatedly(&s, score_rows(k), collect_row);
     else
-        programs_call_turns(&s, n_buckets(k), collect);
+        programs_call_repeatedly(&s, n_buckets(k), collect);
     s.out[s.n_out++] = (struct programs_vector){
         .f = &d->f, .address = d->weights, .out = d->edge, .lane_step = d->f.n};
     programs_vectors_out(&s);
     programs_stage_expect(k, PROGRAMS_ROW_DISTANCES_BACKWARD, 0);
     TRY(programs_stage_run(k, &s, PROGRAMS_ROW_DISTANCES_BACKWARD));
-    add_columns(k, turn);
+    add_columns(k, round);
     return WSC_OK;
 }
 
 enum wsc_err programs_give_distances(struct programs_model *k)
 {
-    for (int turn = 0; k->model->buckets && turn < programs_leaf_turns(k); turn++)
-        TRY(give_turn(k, turn));
+    for (int round = 0; k->model->buckets && round < programs_leaf_rounds(k); round++)
+        TRY(send_round(k, round));
     return WSC_OK;
 }

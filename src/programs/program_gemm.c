@@ -30,16 +30,18 @@ static enum wsc_err move_block(struct mesh_pe *pe, int colour, const int where[3
     const int i = where[0], s = where[1], n = where[2];
     const struct programs_job *j = mesh_user(pe);
     if (i != s) {
-        int way = i > s ? AWAY : TOWARD;
-        return mesh_do(pe, MESH_FMOVS, block, mesh_in(colour + way, n), none);
+        int direction = i > s ? AWAY : TOWARD;
+        return mesh_do(pe, MESH_FMOVS, block, mesh_in(colour + direction, n), none);
     }
-    for (int way = AWAY; way <= TOWARD; way++) {
-        struct mesh_op hear = {.code = MESH_FMOVS, .dst = block, .a = mesh_in(colour + way, n)};
-        hear.thread = (uint8_t)(THREAD_A + colour + way);
-        TRY(mesh_issue(pe, &hear));
-        TRY(mesh_do(pe, MESH_FMOVS, mesh_out(colour + way, n), mesh_mem(from, n), none));
-        if (j->w > 1) TRY(mesh_send_control(pe, colour + way, mesh_control(&advance, 1, -1), 0));
-        TRY(mesh_join(pe, hear.thread));
+    for (int direction = AWAY; direction <= TOWARD; direction++) {
+        struct mesh_op receive = {
+            .code = MESH_FMOVS, .dst = block, .a = mesh_in(colour + direction, n)};
+        receive.thread = (uint8_t)(THREAD_A + colour + direction);
+        TRY(mesh_issue(pe, &receive));
+        TRY(mesh_do(pe, MESH_FMOVS, mesh_out(colour + direction, n), mesh_mem(from, n), none));
+        if (j->w > 1)
+            TRY(mesh_send_control(pe, colour + direction, mesh_control(&advance, 1, -1), 0));
+        TRY(mesh_join(pe, receive.thread));
     }
     return WSC_OK;
 }
@@ -95,9 +97,9 @@ static enum wsc_err axis_routes(struct programs_job *j, struct mesh_rect at, int
     }
     TRY(mesh_route(j->m, at, colour + AWAY, &away));
     TRY(mesh_route(j->m, at, colour + TOWARD, &toward));
-    for (int way = 0; way < 2; way++) {
-        TRY(mesh_input_queue(j->m, at, colour + way, colour + way));
-        TRY(mesh_output_queue(j->m, at, colour + way, colour + way));
+    for (int direction = 0; direction < 2; direction++) {
+        TRY(mesh_input_queue(j->m, at, colour + direction, colour + direction));
+        TRY(mesh_output_queue(j->m, at, colour + direction, colour + direction));
     }
     return WSC_OK;
 }

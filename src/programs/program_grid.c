@@ -34,7 +34,7 @@ static enum wsc_err allocate(struct programs_features *f, int w)
     TRY_NEW(f->column, WSC_MEM_KERNELS, f->n);
     TRY_NEW(f->slot, WSC_MEM_KERNELS, f->n);
     TRY_NEW(f->order, WSC_MEM_KERNELS, f->n);
-    TRY_NEW(f->by_turns, WSC_MEM_KERNELS, f->n);
+    TRY_NEW(f->by_slot, WSC_MEM_KERNELS, f->n);
     return WSC_OK;
 }
 
@@ -57,7 +57,7 @@ static void count_features(struct programs_features *f, int w)
         f->order[first_of(f, f->column[i]) + f->slot[i]] = i;
     for (int slot = 0; slot < f->slots; slot++) {
         for (int x = 0; x < w; x++)
-            if (slot < f->count[x]) f->by_turns[n++] = f->order[first_of(f, x) + slot];
+            if (slot < f->count[x]) f->by_slot[n++] = f->order[first_of(f, x) + slot];
     }
 }
 
@@ -77,12 +77,12 @@ enum wsc_err programs_features_init(struct programs_features *f, int n, int w)
 
 /* Unit of feature @p i of a head, whose features must stay on one PE, and its index in the unit.
  * Without pairs each feature is a unit. */
-static void unit_of(int i, int units, enum programs_pairing pairing, int *unit, int *place)
+static void unit_of(int i, int units, enum programs_pairing pairing, int *unit, int *index)
 {
     *unit = pairing == PROGRAMS_NO_PAIRS         ? i
             : pairing == PROGRAMS_PAIRS_ADJACENT ? i / 2
                                                  : i % units;
-    *place = pairing == PROGRAMS_NO_PAIRS         ? 0
+    *index = pairing == PROGRAMS_NO_PAIRS         ? 0
              : pairing == PROGRAMS_PAIRS_ADJACENT ? i % 2
                                                   : i / units;
 }
@@ -118,10 +118,10 @@ enum wsc_err programs_features_init_heads(struct programs_features *f, int heads
                                     .head_dim = d};
     TRY(allocate(f, w));
     for (int i = 0; i < f->n; i++) {
-        int head = i / d, unit, place;
-        unit_of(i % d, units, pairing, &unit, &place);
+        int head = i / d, unit, index;
+        unit_of(i % d, units, pairing, &unit, &index);
         f->column[i] = head / shared * group + unit / per;
-        f->slot[i] = head % shared * d + unit % per * size + place;
+        f->slot[i] = head % shared * d + unit % per * size + index;
     }
     count_features(f, w);
     return WSC_OK;
@@ -151,7 +151,7 @@ void programs_features_fini(struct programs_features *f)
     wsc_free(f->column);
     wsc_free(f->slot);
     wsc_free(f->order);
-    wsc_free(f->by_turns);
+    wsc_free(f->by_slot);
     *f = (struct programs_features){0};
 }
 
@@ -219,10 +219,10 @@ static int lanes_beyond(const struct programs_grid *g, int n)
 
 void programs_distribute(struct programs_grid *g, int n)
 {
-    const int leaves = n / g->leaf_samples, rest = n % g->leaf_samples;
+    const int leaves = n / g->leaf_samples, remainder = n % g->leaf_samples;
     for (int i = 0; i < g->lanes; i++)
         g->lane_samples[i] = (leaves + g->lanes - 1 - i) / g->lanes * g->leaf_samples +
-                             (leaves % g->lanes == i ? rest : 0);
+                             (leaves % g->lanes == i ? remainder : 0);
     g->all_samples = n;
     g->n_samples = g->lane_samples[0];
     g->active = lanes_beyond(g, 0);

@@ -27,7 +27,7 @@ struct programs_features {
     int *count;         /**< of each column; owned, as the next four */
     int *column, *slot; /**< of each feature */
     int *order;         /**< features column by column, slot by slot */
-    int *by_turns;      /**< slot by slot, so neighbours are on different columns */
+    int *by_slot;       /**< slot by slot, so neighbours are on different columns */
 };
 /** Which features of a head must share a PE, because rotary positions rotate them as pairs. */
 enum programs_pairing { PROGRAMS_NO_PAIRS, PROGRAMS_PAIRS_ADJACENT, PROGRAMS_PAIRS_HALF };
@@ -79,11 +79,11 @@ static inline bool programs_keeps(const uint64_t *kept, int64_t e)
 
 enum { PROGRAMS_MOST_ACCUMULATORS = 16 };
 /** Counters of a PE whose items are computed by arriving data (program_trigger.c): items whose data
- *  have ended, that were bound, whose sums were started, whose sums have ended. @c came: one bit
+ *  have ended, that were bound, whose sums were started, whose sums have ended. @c arrived: one bit
  *  for each of the newest items, set when data have arrived. */
 struct programs_items {
     int32_t ended, bound, sent, summed;
-    uint64_t came;
+    uint64_t arrived;
     bool held; /**< the task that ends items is blocked: no accumulator is free */
 };
 /** The fabric of one wafer, with the assignment of tokens to PEs. */
@@ -141,9 +141,9 @@ enum wsc_err programs_grid_rates(struct programs_grid *g, const struct hw_wafer 
  *  instead of the sustained rate of the machine file. */
 void programs_documented_rates(struct hw_machine *machine, enum mesh_arch arch);
 /** Choose the order in which keys stream for heads with the layout @p f: row by row, and within a
- *  row in several turns over its tokens. Because of the causal mask, early keys have longer rows of
- *  scores than late ones; with turns, each column of a head stores scores of both. Call it before
- *  the first program of attention. */
+ *  row in several passes over its tokens. Because of the causal mask, early keys have longer rows
+ *  of scores than late ones; with several passes, each column of a head stores scores of both. Call
+ * it before the first program of attention. */
 void programs_order_keys(struct programs_grid *g, const struct programs_features *f);
 /** Distribute @p n samples over the lanes: leaf i goes to lane i mod lanes. */
 void programs_distribute(struct programs_grid *g, int n);
@@ -191,8 +191,8 @@ static inline int programs_y(const struct programs_grid *g, int row)
 /** Number of samples among first .. first + n - 1 of a lane that row number @p row has. */
 static inline int programs_samples(const struct programs_grid *g, int row, int first, int n)
 {
-    const int rest = g->lane_samples[row / g->h] - first;
-    return rest < 0 ? 0 : rest < n ? rest : n;
+    const int left = g->lane_samples[row / g->h] - first;
+    return left < 0 ? 0 : left < n ? left : n;
 }
 /** Index in the micro-batch of sample @p i of lane @p lane. */
 static inline int programs_sample_at(const struct programs_grid *g, int lane, int i)

@@ -204,8 +204,8 @@ static struct programs_loss operands(const struct programs_model *k, int i)
 int programs_leaf_samples(const struct programs_model *k, int leaf, int *first)
 {
     *first = leaf * k->grid.leaf_samples;
-    const int rest = k->grid.all_samples - *first;
-    return rest < k->grid.leaf_samples ? rest : k->grid.leaf_samples;
+    const int left = k->grid.all_samples - *first;
+    return left < k->grid.leaf_samples ? left : k->grid.leaf_samples;
 }
 
 enum wsc_err programs_head_loss(struct programs_model *k, int i)

@@ -82,7 +82,7 @@ enum wsc_err programs_job_run(struct programs_job *j)
 }
 
 /* Draw the values @p first to first + n of @p slot. */
-static void draw(const struct programs_job *j, int slot, int64_t first, int64_t n)
+static void fill_random(const struct programs_job *j, int slot, int64_t first, int64_t n)
 {
     const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, (uint64_t)slot);
     for (int64_t i = 0; i < n; i++)
@@ -93,7 +93,7 @@ static void draw(const struct programs_job *j, int slot, int64_t first, int64_t 
 enum wsc_err programs_job_floats(struct programs_job *j, int slot, int64_t n, bool fill)
 {
     TRY_NEW(j->host[slot], WSC_MEM_MESH, n);
-    if (fill) draw(j, slot, 0, n);
+    if (fill) fill_random(j, slot, 0, n);
     return WSC_OK;
 }
 
@@ -112,7 +112,7 @@ enum wsc_err programs_job_vector(struct programs_job *j)
     TRY(programs_job_floats(j, 0, j->w * b, false));
     TRY_NEW(j->sum, WSC_MEM_MESH, b);
     for (int y = 0; y < j->h; y++) {
-        draw(j, 0, y * j->w * b, j->w * b);
+        fill_random(j, 0, y * j->w * b, j->w * b);
         for (int64_t x = 0; x < j->w; x++)
             for (int64_t i = 0; i < b; i++)
                 j->sum[i] += j->host[0][x * b + i];

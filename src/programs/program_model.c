@@ -319,10 +319,9 @@ static int mesh_threads(const struct hw_wafer *w)
     return most < num_threads() ? (int)(most > 1 ? most : 1) : num_threads();
 }
 
-/* The fabric has the wafer's size and generation from the machine file; without room on a PE the
- * error says what would help. */
-/* After a signal, a step that ends soon is completed and saved (src/job/job_stop.c). A longer step
- * is stopped between two cycles, and the last checkpoint stays. Schedulers wait 30 s and more. */
+/* Stop the fabric between two cycles, 5 s after a signal was first seen: a step that ends before is
+ * completed and saved (src/job/job_stop.c); otherwise the last checkpoint stays. Schedulers wait
+ * 30 s and more after their signal. */
 static bool is_out_of_time(void *ctx)
 {
     static const double grace_s = 5;
@@ -333,6 +332,8 @@ static bool is_out_of_time(void *ctx)
     return now - k->asked_s > grace_s;
 }
 
+/* The fabric has the wafer's size and generation from the machine file. When the memory of a PE is
+ * too small, the error has a hint. */
 enum wsc_err programs_model_create(struct programs_model **out, const struct hw *hw,
                                    const struct model *model, const struct programs_room *room,
                                    bool training)

@@ -97,15 +97,15 @@ static enum wsc_err norm_embeddings_backward(struct programs_model *k)
     return programs_stage_norm_backward(k, &norm, &k->dres);
 }
 
-/* Gradient of a table, in turns of leaves, so that each leaf has a sum of its own. */
+/* Gradient of a table, in rounds of one leaf of each lane, so that each leaf has its own sum. */
 static enum wsc_err table_gradient(struct programs_model *k, int i)
 {
-    for (int turn = 0; turn < programs_leaf_turns(k); turn++) {
+    for (int round = 0; round < programs_leaf_rounds(k); round++) {
         struct programs_table t = table_of(k, i, &k->dres);
         if (tables[i] == MODEL_WTE) t.row_of_token = k->trained_row;
-        programs_turn_samples(k, turn, &t.first_sample, &t.n_samples);
+        programs_round_samples(k, round, &t.first_sample, &t.n_samples);
         t.lane_step = k->n_elems;
-        TRY(programs_run_table_scatter(&k->grid, &t, programs_stage_gradient(k, tables[i], turn)));
+        TRY(programs_run_table_scatter(&k->grid, &t, programs_stage_gradient(k, tables[i], round)));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + t.first_cycle;
         programs_stage_book(k, PROGRAMS_ROW_EMBEDDING_BACKWARD, k->grid.stats.cycles);
     }
@@ -127,7 +127,7 @@ static enum wsc_err embed_backward(struct programs_model *k)
     const double sums =
         cycles_part_backward(&k->leaf_layout, MODEL_PART_EMBED, CYCLES_KEEP_ALL).elementwise -
         (k->model->zoo.embedding_layer_norm ? cycles_norm_gradient(&k->leaf_layout) : 0);
-    for (int turn = 0; turn < programs_leaf_turns(k) && any; turn++)
+    for (int round = 0; round < programs_leaf_rounds(k) && any; round++)
         programs_stage_expect(k, PROGRAMS_ROW_EMBEDDING_BACKWARD, sums);
     return programs_give_distances(k);
 }
@@ -160,7 +160,7 @@ static enum wsc_err qkv(struct programs_model *k)
     for (int i = 0; i < 3; i++)
         TRY(programs_stage_bias(k, qkv_bias[i], out[i], NULL));
     for (int i = 0; i < 2 && k->model->rotary_dim; i++)
-        TRY(programs_turn(k, out[i], false));
+        TRY(programs_rotate_tile(k, out[i], false));
     for (int i = 0; i < 2 && norms; i++) {
         const struct programs_stage_norm by_heads = head_norm(k, i);
         TRY(programs_stage_norm(k, &by_heads, normed[i]));
@@ -178,7 +178,7 @@ static enum wsc_err qkv_input_gradient(struct programs_model *k)
         TRY(programs_stage_head_norm_backward(k, &by_heads, dy[i]));
     }
     for (int i = 0; i < 2 && k->model->rotary_dim; i++)
-        TRY(programs_turn(k, dy[i], true));
+        TRY(programs_rotate_tile(k, dy[i], true));
     TRY(programs_adapted_linears_back(k, qkv_weight, 3, dy, &k->dxn));
     return k->model->norm3 ? WSC_OK : programs_add_to(k, &k->dxn, &k->dside);
 }

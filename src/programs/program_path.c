@@ -132,7 +132,7 @@ static struct mesh_dsd times(struct mesh_dsd d, int k)
 
 enum wsc_err programs_message_end(struct mesh_pe *pe, const struct programs_node *node)
 {
-    if (node->turn) return mesh_turn(pe, node->send, 0, 0);
+    if (node->switches) return mesh_turn(pe, node->send, 0, 0);
     return node->control ? mesh_send_control(pe, node->send, node->payload, 0) : WSC_OK;
 }
 

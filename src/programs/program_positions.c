@@ -42,16 +42,17 @@ enum wsc_err programs_write_angles(struct programs_model *k)
     const struct model *m = k->model;
     const bool texts = k->batch->position_ids != NULL;
     float *table;
-    if (!m->rotary_dim || (!texts && k->n_turned >= k->grid.all_samples)) return WSC_OK;
+    if (!m->rotary_dim || (!texts && k->n_rotated >= k->grid.all_samples)) return WSC_OK;
     TRY_NEW(table, WSC_MEM_KERNELS, k->grid.all_samples * m->T * m->H * m->head_dim);
     enum wsc_err rc = write_tile(k, &k->cosine, table, false);
     if (!rc) rc = write_tile(k, &k->sine, table, true);
     wsc_free(table);
-    k->n_turned = texts ? 0 : k->grid.all_samples;
+    k->n_rotated = texts ? 0 : k->grid.all_samples;
     return rc;
 }
 
-enum wsc_err programs_turn(struct programs_model *k, const struct programs_tile *x, bool back)
+enum wsc_err programs_rotate_tile(struct programs_model *k, const struct programs_tile *x,
+                                  bool back)
 {
     const enum programs_row_kind row = back ? PROGRAMS_ROW_ROTARY_BACKWARD : PROGRAMS_ROW_ROTARY;
     struct programs_script s = programs_stage_script(k, x->f);

@@ -12,7 +12,8 @@
 enum wsc_err programs_write_angles(struct programs_model *k);
 /** Rotate the pairs of features of @p x, queries or keys, by their positions, or back with @p
  *  back. */
-enum wsc_err programs_turn(struct programs_model *k, const struct programs_tile *x, bool back);
+enum wsc_err programs_rotate_tile(struct programs_model *k, const struct programs_tile *x,
+                                  bool back);
 /** Add rows of sines (T, C) to @p x, as a learned table of positions would be added. */
 enum wsc_err programs_add_sines(struct programs_model *k, const struct programs_tile *x);
 /** Soft cap, slopes and windows of sample @p sample of each lane in the current layer. */

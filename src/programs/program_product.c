@@ -52,13 +52,13 @@ static int product_scalars(const struct programs_product *p, int x)
     return p->in[0].f->count[x] * (p->sums ? p->n_parts : 1);
 }
 
-/* Item @p i of a product: an output feature, in the order by_turns. Its sums end at the PE that
+/* Item @p i of a product: an output feature, in the order by_slot. Its sums end at the PE that
  * holds the feature. */
 static struct item product_item(const struct contract *c, int x, int row, int i)
 {
     const struct programs_product *p = c->product;
     const struct programs_tile *out = &p->out[i / c->n_out];
-    const int feature = out->f->by_turns[i % c->n_out];
+    const int feature = out->f->by_slot[i % c->n_out];
     const int first = p->span ? p->span->first[row] : 0;
     return (struct item){.first = first,
                          .n = p->span ? p->span->n[row] : programs_row_tokens(c->g, row),
@@ -308,7 +308,7 @@ static struct mesh_wavelet *fill_part(const struct contract *c, int x, int befor
     const int item = i / parts_of(c);
     const struct programs_features *out = p->out[item / c->n_out].f;
     const struct programs_weights *w = matrix_of(c, i);
-    const int64_t row = programs_repeated(&w->out, out->by_turns[item % c->n_out]) * w->ld_out;
+    const int64_t row = programs_repeated(&w->out, out->by_slot[item % c->n_out]) * w->ld_out;
     for (int k = 0; k < in->count[x]; k++) {
         const int64_t e = row + programs_repeated(&w->in, in->order[before + k]) * w->ld_in;
         if (!w->kept)

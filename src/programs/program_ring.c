@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sends words of every position of a row to all other positions, in turns. Switches collect the
- * words of a group at its first position, then the groups at position 0, which broadcasts all
- * words. program_weight_grad.c sends its values in this way. */
+/* Sends words of every position of a row to all positions of the row, one position after the other.
+ * Switches collect the words of a group at its first position, then the groups at position 0, which
+ * broadcasts all words. program_weight_grad.c sends its values in this way. */
 #include "program_ring.h"
 #include "program_chain.h"
 #include "program_grid.h"
@@ -173,11 +173,11 @@ enum wsc_err programs_ring_route(struct programs_grid *g, const struct programs_
 /* ---- sending --------------------------------------------------------------------------------- */
 
 /* Steps of a PE in a round, in order. */
-enum step { OWN, MEMBERS, OTHERS, TURN, STEPS };
+enum step { OWN, MEMBERS, OTHERS, SWITCH, STEPS };
 enum { ACTIVATE = PROGRAMS_TASK_SEND + 1 };
 
 /* One PE in one round of one block. */
-struct turn {
+struct ring_part {
     const struct programs_ring_send *s;
     const struct programs_ring_block *b;
     int p, round;
@@ -185,18 +185,18 @@ struct turn {
     int lo, hi; /* positions of the group in the block */
 };
 
-static bool is_head(const struct turn *t)
+static bool is_head(const struct ring_part *t)
 {
     return t->p == t->group;
 }
 
 /* Colour on which the PE sends its own words. */
-static int colour_of(const struct turn *t)
+static int colour_of(const struct ring_part *t)
 {
     return !t->p ? ALL : is_head(t) ? FAR : NEAR;
 }
 
-static enum wsc_err move(struct mesh_pe *pe, const struct turn *t, struct mesh_dsd from, int n)
+static enum wsc_err move(struct mesh_pe *pe, const struct ring_part *t, struct mesh_dsd from, int n)
 {
     const bool narrow = t->s->narrow && from.kind == MESH_DSD_MEMORY;
     const enum mesh_code code = programs_code(t->s->half, MESH_FMOVS);
@@ -207,7 +207,7 @@ static enum wsc_err move(struct mesh_pe *pe, const struct turn *t, struct mesh_d
                                             .a = from});
 }
 
-static struct mesh_dsd own_words(const struct turn *t)
+static struct mesh_dsd own_words(const struct ring_part *t)
 {
     const struct programs_ring_send *s = t->s;
     const int slot = t->b->part ? t->b->slot : 0;
@@ -218,7 +218,7 @@ static struct mesh_dsd own_words(const struct turn *t)
 
 /* Change the switches of the @p before PEs before this one back, so that they send own words
  * again. */
-static enum wsc_err switch_back(struct mesh_pe *pe, const struct turn *t, int before)
+static enum wsc_err switch_back(struct mesh_pe *pe, const struct ring_part *t, int before)
 {
     enum mesh_command command[COMMANDS] = {MESH_NOP};
     struct mesh_op op = {.code = MESH_FMOVS,
@@ -234,9 +234,9 @@ static enum wsc_err switch_back(struct mesh_pe *pe, const struct turn *t, int be
 }
 
 /* Change the switches after the PE's words of a round: the words of the PEs after it may pass.
- * After the last PE all take their turns again; after the last round, PEs that have sent
- * everything let all words pass. */
-static enum wsc_err end_round(struct mesh_pe *pe, const struct turn *t, bool *issued)
+ * After the last PE, all switches are changed back for the next round; after the last round,
+ * PEs that have sent everything let all words pass. */
+static enum wsc_err end_round(struct mesh_pe *pe, const struct ring_part *t, bool *issued)
 {
     const struct programs_ring_block *b = t->b;
     const int unit = is_head(t) ? GROUP : 1, first = is_head(t) ? GROUP : t->group + 1;
@@ -254,7 +254,7 @@ static enum wsc_err end_round(struct mesh_pe *pe, const struct turn *t, bool *is
 
 /* Issue the operation of step @p step for this PE. @p issued: an operation was issued, whose end
  * activates the task again. */
-static enum wsc_err take_step(struct mesh_pe *pe, const struct turn *t, enum step step,
+static enum wsc_err take_step(struct mesh_pe *pe, const struct ring_part *t, enum step step,
                               bool *issued)
 {
     const struct programs_ring *r = t->s->ring;
@@ -273,7 +273,7 @@ static enum wsc_err take_step(struct mesh_pe *pe, const struct turn *t, enum ste
         if (!t->p) n = words_of(r, t->b, GROUP, r->n);
         if (n) return move(pe, t, mesh_in(FAR, n), n);
         break;
-    case TURN:
+    case SWITCH:
         return end_round(pe, t, issued);
     case STEPS:
         break;
@@ -283,24 +283,24 @@ static enum wsc_err take_step(struct mesh_pe *pe, const struct turn *t, enum ste
 }
 
 /* True when the PE has no part in the block. */
-static bool has_no_part(const struct turn *t)
+static bool has_no_part(const struct ring_part *t)
 {
     if (!t->p) return false;
     return is_head(t) ? t->lo >= t->hi : t->p < t->lo || t->p >= t->hi;
 }
 
 /* The part of position @p p in a block and round. */
-static struct turn turn_of(const struct programs_ring_send *s, int p, int block, int round)
+static struct ring_part part_of(const struct programs_ring_send *s, int p, int block, int round)
 {
     const struct programs_ring_block *b = &s->ring->block[block];
     const int group = p / GROUP * GROUP;
-    return (struct turn){.s = s,
-                         .b = b,
-                         .p = p,
-                         .round = round,
-                         .group = group,
-                         .lo = max(b->first, group),
-                         .hi = min(b->end, group + GROUP)};
+    return (struct ring_part){.s = s,
+                              .b = b,
+                              .p = p,
+                              .round = round,
+                              .group = group,
+                              .lo = max(b->first, group),
+                              .hi = min(b->end, group + GROUP)};
 }
 
 /* Flag in the number of rounds that have returned: the sending task waits for a round and has to
@@ -317,7 +317,8 @@ enum wsc_err programs_ring_step(struct mesh_pe *pe, const struct programs_ring_s
     bool issued = false;
     *passed &= ~IDLE;
     while (!issued && *done < s->ring->n_blocks * per_block && *done / STEPS <= *passed) {
-        const struct turn t = turn_of(s, position, *done / per_block, *done % per_block / STEPS);
+        const struct ring_part t =
+            part_of(s, position, *done / per_block, *done % per_block / STEPS);
         if (has_no_part(&t))
             *done += per_block - *done % per_block;
         else

@@ -1,7 +1,7 @@
-/** Words that every position of a row sends to all of the row, in turns. Words come in blocks and
- *  within a block in rounds: in each round every position of the block sends its words, from west
- *  to east. Positions are collected in groups at the group's first one (a switch advances to those
- *  after it and back), the groups in the same way at position 0, which broadcasts all words. */
+/** An all-gather on a row: every position sends words to all positions. Words are sent in blocks,
+ *  and a block in rounds: in each round every position of the block sends its words, from west to
+ *  east. Words of a group are gathered at its first position (a switch advances to the positions
+ *  after it and back), those of all groups at position 0 in the same way. Position 0 broadcasts. */
 #ifndef WSC_PROGRAMS_RING_H
 #define WSC_PROGRAMS_RING_H
 #include "program_chain.h"

@@ -301,7 +301,7 @@ static enum wsc_err sort(struct mesh_pe *pe, const struct programs_script *s,
     return charge_tokens(pe, r->k, PASSES * programs_n_slots(r->k));
 }
 
-static enum wsc_err place(struct programs_model *k)
+static enum wsc_err sort_places(struct programs_model *k)
 {
     const struct routing r = routing_of(k, 0);
     struct programs_script s = script_of(&r);
@@ -592,7 +592,7 @@ enum wsc_err programs_route(struct programs_model *k, const struct programs_tile
     for (int slot = 0; slot < programs_n_chosen(k); slot++)
         TRY(choose(k, slot));
     TRY(normalise(k));
-    TRY(place(k));
+    TRY(sort_places(k));
     programs_stage_expect(k, PROGRAMS_ROW_ROUTER, cycles_route(&k->layout, balances(k)));
     return sum_balance(k);
 }

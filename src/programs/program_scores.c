@@ -32,8 +32,8 @@ int programs_key_of(const struct programs_grid *g, const struct programs_feature
 
 int programs_keys_at(const struct programs_grid *g, const struct programs_features *f, int position)
 {
-    const int64_t per = keys_per_column(g, f), rest = g->T - per * position;
-    return rest <= 0 ? 0 : (int)(rest < per ? rest : per);
+    const int64_t per = keys_per_column(g, f), left = g->T - per * position;
+    return left <= 0 ? 0 : (int)(left < per ? left : per);
 }
 
 void programs_key_seen(const struct programs_grid *g, const struct programs_shaping *s, int lane,

@@ -93,14 +93,14 @@ static float exp_of(float x, float unused)
 
 enum wsc_err programs_sinkhorn(struct programs_model *k, const struct programs_tile *tile)
 {
-    const struct normed turn[2] = {over_experts(k, tile), over_tokens(k, tile)};
+    const struct normed step[2] = {over_experts(k, tile), over_tokens(k, tile)};
     const struct programs_map to_exp = {exp_of, k->grid.exp_cycles};
     const int64_t n = 2 * k->model->zoo.moe.sinkhorn_n_iters;
     for (int64_t i = 0; i < n; i++) {
         struct programs_script s = programs_stage_script(k, &k->experts.f);
-        subtract_log_sum(&k->grid, &s, &turn[i % 2]);
+        subtract_log_sum(&k->grid, &s, &step[i % 2]);
         if (i == n - 1)
-            programs_map(&s, PROGRAMS_SHAPE_TILE, to_exp, turn->values, turn->values, none);
+            programs_map(&s, PROGRAMS_SHAPE_TILE, to_exp, step->values, step->values, none);
         TRY(programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER));
     }
     return WSC_OK;

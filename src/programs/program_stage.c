@@ -14,12 +14,12 @@ static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
 
-int programs_leaf_turns(const struct programs_model *k)
+int programs_leaf_rounds(const struct programs_model *k)
 {
     return (k->n_leaves + k->grid.lanes - 1) / k->grid.lanes;
 }
 
-void programs_turn_samples(const struct programs_model *k, int i, int *first, int *n)
+void programs_round_samples(const struct programs_model *k, int i, int *first, int *n)
 {
     *first = i * k->grid.leaf_samples;
     *n = programs_samples(&k->grid, 0, *first, k->grid.leaf_samples);
@@ -56,7 +56,7 @@ static struct programs_repeat repeat_of(const struct programs_model *k,
     return (struct programs_repeat){k->model->head_dim, heads};
 }
 
-/* Memory for the rows of a gradient that the PEs of the first lane send in turn @p i. Rows of
+/* Memory for the rows of a gradient that the PEs of the first lane send in round @p i. Rows of
  * shared keys and values first go to the scratch memory of the host, at row @p row. */
 static float *gradient_taken(const struct programs_model *k, enum model_tensor_kind kind, int i,
                              int64_t row)
@@ -73,12 +73,12 @@ static int64_t lane_step(const struct programs_model *k, enum model_tensor_kind 
 
 /* Add the rows of @p n elements of all heads to those of their groups, in the order of the heads,
  * for each active lane. */
-static void fold(const struct programs_model *k, enum model_tensor_kind kind, int turn, int64_t n,
-                 int64_t row)
+static void add_to_groups(const struct programs_model *k, enum model_tensor_kind kind, int round,
+                          int64_t n, int64_t row)
 {
     const struct programs_repeat repeat = repeat_of(k, kind);
     for (int lane = 0; lane < k->grid.active && repeat.times; lane++) {
-        float *to = programs_stage_gradient(k, kind, turn) + lane * k->n_elems;
+        float *to = programs_stage_gradient(k, kind, round) + lane * k->n_elems;
         const float *from = k->shared + lane * k->n_shared + row;
         for (int64_t i = 0; i < k->heads.n; i++)
             num_add(to + programs_repeated(&repeat, i) * n, from + i * n, n);
@@ -174,14 +174,14 @@ const struct cycles_layout *programs_stage_layout(const struct programs_model *k
     return leaf ? &k->leaf_layout : &k->layout;
 }
 
-/* Columns of tiles that an operation uses in turn @p turn of leaves: NULL for tokens of samples,
+/* Columns of tiles that an operation uses in round @p round of leaves: NULL for tokens of samples,
  * otherwise places of the current network. */
-static const struct programs_span *turn_span(struct programs_model *k, int turn)
+static const struct programs_span *span_of_round(struct programs_model *k, int round)
 {
     struct programs_experts *e = &k->experts;
     int first, n;
     if (!has_places(k)) return NULL;
-    programs_turn_samples(k, turn, &first, &n);
+    programs_round_samples(k, round, &first, &n);
     span_of_samples(k, &e->leaf, e->leaf_columns, first, first + n);
     return &e->leaf;
 }
@@ -270,13 +270,14 @@ enum wsc_err programs_stage_bias(struct programs_model *k, enum model_tensor_kin
     return s.n_steps ? programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE) : WSC_OK;
 }
 
-/* Gradients of biases for one turn of leaves. */
-static enum wsc_err turn_biases(struct programs_model *k, const enum model_tensor_kind *bias,
-                                const struct programs_tile *const *dy, int n, int turn)
+/* Gradients of biases for one round of leaves. */
+static enum wsc_err bias_gradients_of_round(struct programs_model *k,
+                                            const enum model_tensor_kind *bias,
+                                            const struct programs_tile *const *dy, int n, int round)
 {
     struct programs_script s = programs_stage_script(k, dy[0]->f);
-    programs_turn_samples(k, turn, &s.first_sample, &s.n_samples);
-    s.span = turn_span(k, turn);
+    programs_round_samples(k, round, &s.first_sample, &s.n_samples);
+    s.span = span_of_round(k, round);
     for (int i = 0; i < n; i++) {
         const struct programs_view sum = vector_view(k, i);
         if (!vector_of(k, bias[i]) || !k->trains[bias[i]]) continue;
@@ -285,7 +286,7 @@ static enum wsc_err turn_biases(struct programs_model *k, const enum model_tenso
         s.out[s.n_out++] = (struct programs_vector){
             .f = dy[i]->f,
             .address = k->vector[i],
-            .out = gradient_taken(k, bias[i], turn, (int64_t)i * k->heads.n),
+            .out = gradient_taken(k, bias[i], round, (int64_t)i * k->heads.n),
             .lane_step = lane_step(k, bias[i])};
     }
     if (!s.n_out) return WSC_OK;
@@ -295,7 +296,7 @@ static enum wsc_err turn_biases(struct programs_model *k, const enum model_tenso
     programs_vectors_out(&s);
     TRY(programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE_BACKWARD));
     for (int i = 0; i < n; i++)
-        if (k->trains[bias[i]]) fold(k, bias[i], turn, 1, (int64_t)i * k->heads.n);
+        if (k->trains[bias[i]]) add_to_groups(k, bias[i], round, 1, (int64_t)i * k->heads.n);
     return WSC_OK;
 }
 
@@ -303,8 +304,8 @@ enum wsc_err programs_stage_bias_gradients(struct programs_model *k,
                                            const enum model_tensor_kind *bias,
                                            const struct programs_tile *const *dy, int n)
 {
-    for (int turn = 0; turn < programs_leaf_turns(k); turn++)
-        TRY(turn_biases(k, bias, dy, n, turn));
+    for (int round = 0; round < programs_leaf_rounds(k); round++)
+        TRY(bias_gradients_of_round(k, bias, dy, n, round));
     return WSC_OK;
 }
 
@@ -383,38 +384,38 @@ enum wsc_err programs_stage_norm_again(struct programs_model *k,
     return programs_stage_run(k, &s, PROGRAMS_ROW_NORM_BACKWARD);
 }
 
-/* Let the script send the gradient of gain or bias at @p address in turn @p turn. */
+/* Let the script send the gradient of gain or bias at @p address in round @p round. */
 static void give_norm(const struct programs_model *k, struct programs_script *s,
-                      enum model_tensor_kind kind, int turn, int address)
+                      enum model_tensor_kind kind, int round, int address)
 {
     s->out[s->n_out] = (struct programs_vector){
         .f = s->features,
         .address = address,
-        .out = gradient_taken(k, kind, turn, (int64_t)s->n_out * s->features->n),
+        .out = gradient_taken(k, kind, round, (int64_t)s->n_out * s->features->n),
         .lane_step = lane_step(k, kind)};
     s->n_out++;
 }
 
-/* Gradients of gain and bias in turns of leaves, from the gradient of the output and the
+/* Gradients of gain and bias in rounds of leaves, from the gradient of the output and the
  * normalised x. */
 static enum wsc_err norm_gradients(struct programs_model *k, enum model_tensor_kind gain,
                                    const struct programs_norm *n, const struct programs_tile *dy)
 {
     const struct programs_tile tmp = scratch_like(k, &n->x);
-    for (int turn = 0; turn < programs_leaf_turns(k); turn++) {
+    for (int round = 0; round < programs_leaf_rounds(k); round++) {
         struct programs_script s = norm_script(k, n);
         const int dbias = n->bias >= 0 ? k->vector[3] : -1;
-        programs_turn_samples(k, turn, &s.first_sample, &s.n_samples);
+        programs_round_samples(k, round, &s.first_sample, &s.n_samples);
         programs_norm_gradients(&k->grid, &s, n, dy, &tmp, k->vector[2], dbias);
-        give_norm(k, &s, gain, turn, k->vector[2]);
-        if (dbias >= 0) give_norm(k, &s, gain + 1, turn, dbias);
+        give_norm(k, &s, gain, round, k->vector[2]);
+        if (dbias >= 0) give_norm(k, &s, gain + 1, round, dbias);
         programs_vectors_out(&s);
         programs_stage_expect(k, PROGRAMS_ROW_NORM_BACKWARD,
                               n->by_heads ? cycles_head_norm_vector_gradient(&k->leaf_layout)
                                           : cycles_norm_vector_gradient(&k->leaf_layout));
         TRY(programs_stage_run(k, &s, PROGRAMS_ROW_NORM_BACKWARD));
-        fold(k, gain, turn, 1, 0);
-        if (dbias >= 0) fold(k, gain + 1, turn, 1, n->x.f->n);
+        add_to_groups(k, gain, round, 1, 0);
+        if (dbias >= 0) add_to_groups(k, gain + 1, round, 1, n->x.f->n);
     }
     return WSC_OK;
 }
@@ -531,20 +532,20 @@ enum wsc_err programs_stage_weight_gradient(struct programs_model *k, enum model
     const double density = k->gradient_density[weight];
     const struct cycles_layout *l = programs_stage_layout(k, true);
     const struct cycles_gradient_way how = cycles_gradient_way(l, &in, &out, density);
-    for (int turn = 0; turn < programs_leaf_turns(k) && k->trains[weight]; turn++) {
+    for (int round = 0; round < programs_leaf_rounds(k) && k->trains[weight]; round++) {
         struct programs_weight_gradient w = {.dy = *dy,
                                              .x = *x,
                                              .how = how,
                                              .kept = how.sampled ? k->kept[weight] : NULL,
                                              .out = repeat_of(k, weight),
                                              .room = (int64_t)l->room,
-                                             .span = turn_span(k, turn),
-                                             .host = gradient_taken(k, weight, turn, 0),
+                                             .span = span_of_round(k, round),
+                                             .host = gradient_taken(k, weight, round, 0),
                                              .lane_step = lane_step(k, weight),
                                              .ld = x->f->n};
-        programs_turn_samples(k, turn, &w.first_sample, &w.n_samples);
+        programs_round_samples(k, round, &w.first_sample, &w.n_samples);
         TRY(programs_sum_weights(&k->grid, &w));
-        fold(k, weight, turn, x->f->n, 0);
+        add_to_groups(k, weight, round, x->f->n, 0);
         if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
         programs_stage_book(k, PROGRAMS_ROW_WEIGHT_GRADIENT, k->grid.stats.cycles);
         programs_stage_expect(k, PROGRAMS_ROW_WEIGHT_GRADIENT,

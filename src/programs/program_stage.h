@@ -9,12 +9,12 @@
 
 #include <wsc/err.h>
 
-/** Number of turns in which the leaves of the share are summed: turn i sums leaf i of each lane. */
-int programs_leaf_turns(const struct programs_model *k);
-/** First sample of each lane in turn @p i (@p first), and number of samples of the lane that has
+/** Number of rounds in which the leaves of the share are summed; round i sums leaf i of a lane. */
+int programs_leaf_rounds(const struct programs_model *k);
+/** First sample of each lane in round @p i (@p first), and number of samples of the lane that has
  *  most (@p n). */
-void programs_turn_samples(const struct programs_model *k, int i, int *first, int *n);
-/** Gradient of a tensor of the stage for the leaf of the first lane in turn @p i; the gradients of
+void programs_round_samples(const struct programs_model *k, int i, int *first, int *n);
+/** Gradient of a tensor of the stage for the leaf of the first lane in round @p i; the gradients of
  *  the other lanes follow, n_elems apart. NULL if the stage has none. */
 float *programs_stage_gradient(const struct programs_model *k, enum model_tensor_kind kind, int i);
 

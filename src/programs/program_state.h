@@ -1,8 +1,9 @@
 /** State of a model on the mesh of one wafer, shared by program_model.c and program_parts.c.
- *  Activations stay in the PEs between forward and backward. Weights come through the north edge
- *  stage by stage, gradients leave there leaf by leaf, a leaf of each lane at a time. The edge
- *  adds the leaves' gradients along the canonical tree (<wsc/num.h>), so that values do not depend
- *  on who owns which leaf. */
+ *  Activations stay in the PEs between forward and backward. Weights arrive over the north edge
+ *  stage by stage. Gradients leave over it in rounds, one leaf of each lane in a round; the edge
+ *  adds the gradients of the leaves along the canonical tree (<wsc/num.h>), so that values do not
+ *  depend on the wafer or lane that computes a leaf. Addresses are those of arrays in the memory of
+ *  the PEs. */
 #ifndef WSC_PROGRAMS_STATE_H
 #define WSC_PROGRAMS_STATE_H
 #include "program_grid.h"
@@ -47,17 +48,19 @@ enum programs_row_kind {
 };
 _Static_assert(PROGRAMS_ROW_DISTANCES_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
 
-enum { PROGRAMS_VECTORS = 5 }; /* vectors of a stage on the PEs at a time */
+/* Most one-dimensional tensors of a stage that are on the PEs at a time. */
+enum { PROGRAMS_VECTORS = 5 };
 
 /** Expert networks of the tokens of a layer. A token with one of its networks is a place. The
  * places of a row of PEs are sorted by network, then by token, and are columns of tiles. */
 struct programs_choice {
-    struct programs_tile routed, weighing; /* values of experts that choose, that weigh; 32 bits */
-    int vectors; /* address, 2 A + 1 vectors of tokens: minus the numbers of the A chosen experts,
-                    their weights, 1 over the sum of the weights before it divided them */
-    int places;  /* address, a vector of tokens for each network of a token: their places */
-    int *start;  /* owned, registers of a row (rows, networks, samples + 1): first place of the
-                    tokens of a sample or later ones */
+    struct programs_tile routed, weighing; /* for each expert: values by which experts are chosen,
+                                              and values that weigh their results; 32 bits */
+    int vectors; /* address of 2 A + 1 vectors of tokens: the negated numbers of the A chosen
+                    experts, the A weights, and 1 / the sum by which the weights were divided */
+    int places;  /* address of a vector of tokens for each network of a token: the places */
+    int *start;  /* owned (rows of PEs, networks, samples + 1), in registers of the PEs of a row:
+                    first place of a network whose token belongs to the sample or to a later one */
 };
 
 /** Data of the operations of a stage instead of one network's places: tokens of all samples, or
@@ -66,80 +69,91 @@ enum { PROGRAMS_ALL_TOKENS = -1, PROGRAMS_ALL_PLACES = -2 };
 
 /** What the layers of a mixture of experts share; unused otherwise. */
 struct programs_experts {
-    struct programs_features f;      /* the experts on the columns */
-    struct programs_tile x, dx;      /* of places: networks' input or output, its gradient */
-    struct programs_tile tmp, marks; /* of experts: scratch */
-    struct programs_tile d, apart;   /* gradients of the values that choose, that weigh */
-    int number;                      /* address: minus the numbers of the experts */
-    int samples;                     /* address, of Sinkhorn's normalisation: two values for each
-                                        expert and sample */
-    int weights, dweights;           /* addresses, a vector of places: their weights, gradients */
-    int tokens;  /* address, A + 4 vectors of tokens: gradients of weights, scratch, loss mask */
-    int network; /* current one, or PROGRAMS_ALL_TOKENS, _ALL_PLACES */
-    int *columns, *leaf_columns;     /* owned, of the two spans */
-    struct programs_span span, leaf; /* of the current network, of a leaf in it */
-    float *balance; /* owned (layers, samples, 2, experts): sums of what selects, of choices */
-    struct cycles_layout one, one_leaf, places; /* of a network, of a leaf in it, of all places */
+    struct programs_features f; /* the experts, distributed over the columns */
+    /* columns are places: input or output of the networks, and its gradient */
+    struct programs_tile x, dx;
+    struct programs_tile tmp, marks; /* for each expert: scratch */
+    /* gradients of the values that choose experts, and of those that weigh them */
+    struct programs_tile d, apart;
+    int number;  /* address of the negated numbers of the experts */
+    int samples; /* address of 2 values for each expert and sample, for Sinkhorn normalisation */
+    /* addresses of a vector of places: weight of each place, and its gradient */
+    int weights, dweights;
+    int tokens;  /* address of A + 4 vectors of tokens: gradients of the A weights, scratch, loss
+                    mask */
+    int network; /* current network, or PROGRAMS_ALL_TOKENS, PROGRAMS_ALL_PLACES */
+    int *columns, *leaf_columns; /* owned; arrays of `span` and `leaf` */
+    /* places of the current network; those of one leaf among them */
+    struct programs_span span, leaf;
+    float *balance; /* owned (layers, samples, 2, experts), sums over tokens: values by which
+                       experts are chosen, and number of choices */
+    /* for the places of a network, of one leaf in a network, of all networks */
+    struct cycles_layout one, one_leaf, places;
 };
 
 /** Trained weights by distance; unused without them. Every column of a head has the weights of the
  *  head. They are streamed in with the embeddings and stay on the PEs, like the sums of their
  *  gradients. */
 struct programs_distances {
-    struct programs_features f; /* the weights of the heads of a PE, head by head */
-    int weights;                /* address: of f; then gradients that leave */
-    int table;                  /* address: relative positions, a weight for each distance */
-    int sums;                   /* address: gradients of each leaf (struct programs_by_distance) */
-    int words, pitch;           /* of the table */
-    int *first;                 /* owned (buckets + 1): least distance of a bucket or later ones */
-    float *edge;                /* owned (lanes, f.n): words from or to the edge */
+    struct programs_features f; /* weights of the heads of a PE, head by head, as features */
+    int weights; /* address of the weights, later of the gradients that leave the wafer */
+    int table;   /* address of a weight for each distance, for relative positions */
+    int sums;    /* address of the gradients of each leaf (struct programs_by_distance) */
+    /* size of the table in words, and words from one row of distances to the next */
+    int words, pitch;
+    int *first;  /* owned (buckets + 1): least distance in a bucket or in a later one */
+    float *edge; /* owned (lanes, f.n): words that come from the edge or go to it */
 };
 
 /** Low-rank adapters of matrices; unused otherwise. */
 struct programs_adapters {
-    struct programs_features f[MODEL_N_KINDS]; /* the r features between A and B of each adapter */
-    struct programs_tile low;                  /* s A x of one adapter at a time */
+    struct programs_features f[MODEL_N_KINDS]; /* of each adapter: the r features between A and B */
+    struct programs_tile low;                  /* s A x of the current adapter */
     struct programs_tile dlow[MODEL_N_KINDS];  /* s B' dy, kept for the weight gradients */
 };
 
 /** Sums of the squares of each leaf's gradient; unused where they are not measured. */
 struct programs_squares {
     double *of_leaf; /* owned (leaves) */
-    float *tied;     /* owned (leaves, elements of a tied table): the head's gradient of it */
-    float *one;      /* owned: the wanted elements of one gradient */
+    float *tied; /* owned (leaves, elements of a tied table): gradient of the table from the head */
+    float *one;  /* owned: the elements of one gradient that count */
 };
 
 /** Tiles that exist once per layer in training, once otherwise. */
 struct programs_layer {
     struct programs_tile x, mid, q, k, v, ctx, pre;
-    struct programs_tile raw[2];    /* queries and keys before their norms */
-    int stats_heads[2];             /* their statistics: two vectors for each head of a PE */
-    struct programs_tile gate;      /* of a gated network: input of the nonlinearity */
-    struct programs_tile normed;    /* norm1's output where the feed-forward network shares it */
-    struct programs_tile branch[2]; /* attention, feed-forward network before norms after them, or
-                                       with norm_last the sums */
-    int scores;                     /* address, of all samples */
-    int capped;                     /* address: tanh of the scores, with soft caps */
-    int stats1, stats3;             /* of the two norms: 2 vectors of tokens each */
-    int stats_post[2];              /* of the norms after the branches */
+    struct programs_tile raw[2]; /* queries and keys before their norms */
+    int stats_heads[2]; /* address of the statistics of these norms: two vectors for each head of a
+                           PE */
+    struct programs_tile gate;   /* input of the nonlinearity of a gated network */
+    struct programs_tile normed; /* norm1's output where the feed-forward network shares it */
+    /* results of attention and of the feed-forward network before the norms that follow them; with
+     * norm_last, the sums with the residual stream */
+    struct programs_tile branch[2];
+    int scores;         /* address of the scores of all samples */
+    int capped;         /* address of tanh of the scores, with soft caps */
+    int stats1, stats3; /* addresses of the statistics of the two norms, 2 vectors of tokens each */
+    int stats_post[2];  /* addresses of the statistics of the norms after the two branches */
     struct programs_choice choice;
 };
 
 /** A head: its outputs, and the layers before them that it has. */
 struct programs_head {
-    struct programs_features f;   /* its outputs on the columns */
-    struct programs_tile logits;  /* of 32 bits; after the loss exp(logit - maximum) */
-    struct programs_tile dlogits; /* the gradient of the logits, in their place */
-    struct programs_tile pre;     /* a layer before the outputs: before its nonlinearity */
-    struct programs_tile act;     /* after it; without such a layer, the dropped-out input */
-    int number;                   /* address: minus the numbers of the outputs */
-    int rows;                     /* address: PROGRAMS_LOSS_ROWS vectors of tokens */
-    int words;                    /* address, of spans: programs_spans_words() */
-    int stats_input, stats;       /* addresses: of the norms before and after that layer */
-    const int32_t *labels, *mask; /* (samples, T): of the tokens that it takes; of spans labels as
-                                     programs_spans_label() sets them */
-    int32_t *own;                 /* owned: both, where it takes first tokens, or labels of spans;
-                                     else NULL */
+    struct programs_features f;   /* its outputs, distributed over the columns */
+    struct programs_tile logits;  /* 32 bits; after the loss it has exp(logit - maximum) */
+    struct programs_tile dlogits; /* gradient of the logits; overwrites them */
+    struct programs_tile pre; /* result of the layer before the outputs, before its nonlinearity */
+    /* result after the nonlinearity; without such a layer, the input after dropout */
+    struct programs_tile act;
+    int number; /* address of the negated numbers of the outputs */
+    int rows;   /* address of PROGRAMS_LOSS_ROWS vectors of tokens */
+    int words;  /* address of programs_spans_words() words, for answers as spans */
+    /* addresses of the statistics of the norms before and after that layer */
+    int stats_input, stats;
+    const int32_t *labels, *mask; /* (samples, T), of the tokens that the head takes; labels of
+                                     spans are those of programs_spans_label() */
+    int32_t *own; /* owned: memory of labels and mask if the head takes first tokens, or of labels
+                     of spans; else NULL */
 };
 
 /** Data of preference optimization; unused otherwise. */
@@ -150,43 +164,47 @@ struct programs_pairs {
 
 struct programs_model {
     const struct model *model; /* borrowed */
-    struct hw_machine machine; /* a copy, with the documented rates of a PE */
-    struct hw hw;              /* of that copy, for the analytical model */
+    struct hw_machine machine; /* copy of the machine file with the documented rates of a PE */
+    struct hw hw;              /* the machine of that copy, for the analytical model */
     struct programs_grid grid;
     double asked_s; /* host time at which a request to stop was first seen; 0: none */
     bool training;
     double gradient_scale; /* factor of all gradients (loss scaling) */
     struct programs_features hidden, heads, filter;
-    struct programs_features head; /**< of a norm by heads: one head of each PE */
+    struct programs_features head; /* for norms head by head: features of one head of each PE */
     struct programs_layer *layer;  /* owned */
-    struct programs_tile last;     /* residual stream at the head */
-    struct programs_tile wide_tmp; /* tmp in 32 bits */
+    struct programs_tile last;     /* residual stream after the last layer */
+    struct programs_tile wide_tmp; /* like `tmp`, in 32 bits */
     struct programs_tile dres, xn, dxn, act, dpre, dgate, dq, dk, dv, dctx, tmp;
-    struct programs_tile dside;        /* a second gradient of hidden features */
-    struct programs_tile dbranch;      /* gradient of a branch before its dropout */
+    /* a second gradient of hidden features (program_branch.c) */
+    struct programs_tile dside;
+    struct programs_tile dbranch;      /* gradient of the result of a branch before its dropout */
     struct programs_tile raw;          /* embeddings before their norm */
-    struct programs_tile cosine, sine; /* of queries and keys */
-    struct programs_tile capped;       /* tanh of logits, with a soft cap */
-    int n_turned;                      /* samples whose angles are on the PEs, from position 0 */
+    struct programs_tile cosine, sine; /* of the rotary angles of queries and keys */
+    struct programs_tile capped;       /* tanh of the logits, with a soft cap */
+    int n_rotated; /* number of samples whose rotary angles are on the PEs, from position 0 */
     int stats_embed;
-    float table_scale; /* of the embedding's tables: embeddings_scale, unless a norm follows */
-    float *slope;      /* owned, of each head; NULL without ALiBi */
-    float *shared;     /* owned, by lanes: gradients of keys shared by heads, for each head */
-    int64_t n_shared;  /* of a lane */
+    float table_scale; /* factor of the embedding's tables: embeddings_scale, or 1 where a norm
+                          follows */
+    float *slope;      /* owned (heads): slope of ALiBi; NULL without ALiBi */
+    float *shared; /* owned (lanes, n_shared): gradients of keys and values that heads share, before
+                      they are added over the heads */
+    int64_t n_shared; /* elements of `shared` for one lane */
     int vector[PROGRAMS_VECTORS], sums, head_tokens, dscores;
-    int dropped; /* address: probabilities of a sample after dropout */
+    int dropped; /* address of the probabilities of a sample after dropout */
     /* the micro-batch */
     struct data_share share;
-    const struct data_batch *batch;    /* borrowed */
-    int n_leaves, max_samples;         /* leaves of the micro-batch; samples of any micro-batch */
-    int32_t *position;                 /* owned, (samples, T) */
-    int32_t *position_row;             /* owned, (samples, T): row of the table of positions */
-    int32_t *trained_row;              /* owned, (samples, T): row of the token table, or -1 */
-    float *token_factor;               /* owned, (samples, T); NULL without token dropout */
-    float *nats;                       /* owned, (samples, T) */
-    int32_t *best;                     /* owned, (samples, T) */
-    struct model_loss *loss;           /* owned */
-    int64_t *wanted;                   /* owned, a position for each sample; -1: none */
+    const struct data_batch *batch; /* borrowed */
+    /* leaves of the current micro-batch; most samples of a micro-batch */
+    int n_leaves, max_samples;
+    int32_t *position;       /* owned, (samples, T) */
+    int32_t *position_row;   /* owned, (samples, T): row of the position table */
+    int32_t *trained_row;    /* owned, (samples, T): row of the token table, or -1 */
+    float *token_factor;     /* owned, (samples, T); NULL without token dropout */
+    float *nats;             /* owned, (samples, T) */
+    int32_t *best;           /* owned, (samples, T) */
+    struct model_loss *loss; /* owned */
+    int64_t *wanted;         /* owned (samples): position whose logits are wanted; -1: none */
     float *wanted_logits, *all_logits; /* owned; made on first use */
     bool any_wanted;
     struct programs_experts experts;
@@ -196,20 +214,24 @@ struct programs_model {
     struct programs_pairs pairs;
     /* the current stage */
     const struct model_stage *stage;
-    const float *elements; /* its vector */
-    int l;                 /* its layer */
-    bool reference;        /* it belongs to the reference model of preference optimization */
+    const float *elements; /* values of its tensors, in the order of the stage */
+    int l;                 /* index of its layer */
+    bool reference;        /* the stage belongs to the reference model of preference optimization */
     const float *weight[MODEL_N_TENSOR_KINDS];
-    const struct model_weights *masks;          /* borrowed, of its views; NULL: none */
-    const struct model_weights *given;          /* like masks; set even without zeros */
-    const uint64_t *kept[MODEL_N_TENSOR_KINDS]; /* masks; NULL: all elements */
+    /* borrowed, for each view of the stage; NULL: no tensor has a mask */
+    const struct model_weights *masks;
+    const struct model_weights *given; /* as `masks`, but set also where a mask has no zeros */
+    const uint64_t *kept[MODEL_N_TENSOR_KINDS]; /* bits of the mask of each tensor; NULL: all
+                                                   elements are kept */
     double density[MODEL_N_TENSOR_KINDS], gradient_density[MODEL_N_TENSOR_KINDS];
-    bool trains[MODEL_N_TENSOR_KINDS]; /* not frozen */
+    bool trains[MODEL_N_TENSOR_KINDS]; /* false: the tensor is frozen */
     int64_t offset[MODEL_N_TENSOR_KINDS], rows[MODEL_N_TENSOR_KINDS], n_elems;
     float *wide;       /* owned: the stage's weights widened from 16 bits; NULL in fp32 */
-    float *leaf_grads; /* owned, max_leaves x longest stage */
+    float *leaf_grads; /* owned, (most leaves, elements of the longest stage): gradients of the
+                          leaves */
     struct programs_squares squares;
-    int64_t cycles, first_gradient; /* of the current visit; first_gradient -1: none yet */
+    int64_t cycles, first_gradient; /* of the current pass through a stage: cycles so far; cycle in
+                                       which the first gradient word leaves, -1: none yet */
     /* tables */
     struct cycles_layout layout, leaf_layout;
     struct programs_row row[PROGRAMS_ROWS];

@@ -18,18 +18,18 @@ struct cost {
     int64_t words;
     int hop, up, down, setup;
     int64_t *first, *last; /* owned: cycles in which a position executes what it sends */
-    int64_t *open;         /* owned, [position][colour]: cycle in which its switch changes */
+    int64_t *switched;     /* owned, [position][colour]: cycle in which its switch changes */
 };
-/* When the first and the last word of a message can be executed at the receiver, and when the
- * control wavelet after it is in the receiver's router. */
+/* Cycles in which the receiver can execute the first and the last word of a message, and in which
+ * the control wavelet after the message is in the receiver's router. */
 struct arrival {
     int64_t first, last, control;
 };
 
 /* The cycle in which the switch of position @p i changes on a colour. */
-static int64_t *turns(const struct cost *c, int i, int colour)
+static int64_t *switched_at(const struct cost *c, int i, int colour)
 {
-    return &c->open[(int64_t)i * PROGRAMS_LINE_COLOURS + colour];
+    return &c->switched[(int64_t)i * PROGRAMS_LINE_COLOURS + colour];
 }
 
 /* True when position @p k uses @p colour for its own messages before it lets others pass. */
@@ -43,16 +43,17 @@ static bool has_switch(const struct programs_tree_shape *s, int k, int colour)
 static struct arrival arrive(const struct cost *c, int u)
 {
     const int colour = c->s->colour[u], p = c->s->parent[u];
-    const int64_t way = c->up + 1 + (int64_t)c->hop * (u - p);
+    const int64_t latency = c->up + 1 + (int64_t)c->hop * (u - p);
     int64_t at = c->first[u] + 1 + c->up;
     for (int k = u - 1; k > p; k--) {
         at += c->hop;
         if (!has_switch(c->s, k, colour)) continue;
-        int64_t turned = *turns(c, k, colour) + 1 + c->hop;
-        if (at < turned) at = turned;
+        int64_t after_switch = *switched_at(c, k, colour) + 1 + c->hop;
+        if (at < after_switch) at = after_switch;
     }
     at += c->hop;
-    struct arrival a = {at + c->down, c->last[u] + way + c->down, c->last[u] + 1 + c->setup + way};
+    struct arrival a = {at + c->down, c->last[u] + latency + c->down,
+                        c->last[u] + 1 + c->setup + latency};
     if (a.last < a.first + c->words - 1) a.last = a.first + c->words - 1;
     if (a.control < a.last - c->down + 1) a.control = a.last - c->down + 1;
     return a;
@@ -63,19 +64,19 @@ static struct arrival arrive(const struct cost *c, int u)
 static int64_t departure(const struct cost *c, int u, const struct arrival *a)
 {
     int distance = u - c->s->parent[u];
-    int64_t free_way = c->last[u] + 1 + c->up;
+    int64_t unblocked = c->last[u] + 1 + c->up;
     int64_t held = a->last - c->down - (int64_t)c->hop * distance;
     int64_t room = (int64_t)(MESH_FIFO - c->hop) * distance;
     if (room > c->words - 1) room = c->words - 1;
-    return free_way > held - room ? free_way : held - room;
+    return unblocked > held - room ? unblocked : held - room;
 }
 
 /* The cycle in which the switch of @p u changes: with the last word, if the command is in the
  * router by then. A control wavelet always leaves after the last word. */
-static int64_t turn(const struct cost *c, int u, const struct arrival *a)
+static int64_t switch_cycle(const struct cost *c, int u, const struct arrival *a)
 {
     int64_t last = departure(c, u, a), enters = c->last[u] + 1 + c->setup + 1;
-    if (c->s->node[u].turn && enters < last) return last;
+    if (c->s->node[u].switches && enters < last) return last;
     return last + 1 > enters + c->up ? last + 1 : enters + c->up;
 }
 
@@ -86,8 +87,9 @@ static void take(struct cost *c, int i, int u, int64_t from)
     c->first[i] = from > a.first ? from : a.first;
     c->last[i] = c->first[i] + c->words - 1;
     if (c->last[i] < a.last) c->last[i] = a.last;
-    if (c->s->node[u].turn || c->s->node[u].control) *turns(c, u, c->s->colour[u]) = turn(c, u, &a);
-    if (c->s->node[u].control) *turns(c, i, c->s->colour[u]) = a.control;
+    if (c->s->node[u].switches || c->s->node[u].control)
+        *switched_at(c, u, c->s->colour[u]) = switch_cycle(c, u, &a);
+    if (c->s->node[u].control) *switched_at(c, i, c->s->colour[u]) = a.control;
 }
 
 /* Position @p i receives the messages of its children, nearest first, and sends its own. */
@@ -126,11 +128,11 @@ static enum wsc_err cost_of(struct cost *c, int64_t *cycles)
     size_t n = (size_t)c->s->n;
     c->first = wsc_alloc(WSC_MEM_MESH, n, sizeof *c->first);
     c->last = wsc_alloc(WSC_MEM_MESH, n, sizeof *c->last);
-    c->open = wsc_alloc(WSC_MEM_MESH, n * PROGRAMS_LINE_COLOURS, sizeof *c->open);
-    enum wsc_err rc = c->first && c->last && c->open ? positions(c, cycles) : WSC_NOMEM;
+    c->switched = wsc_alloc(WSC_MEM_MESH, n * PROGRAMS_LINE_COLOURS, sizeof *c->switched);
+    enum wsc_err rc = c->first && c->last && c->switched ? positions(c, cycles) : WSC_NOMEM;
     wsc_free(c->first);
     wsc_free(c->last);
-    wsc_free(c->open);
+    wsc_free(c->switched);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "the cost of a tree") : WSC_OK;
 }
 

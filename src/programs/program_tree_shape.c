@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Assigns colours and turns to a tree on a line of PEs, independent of any fabric. For each
- * position it computes the colour on which the position sends, the blocks in which it receives its
- * children, and the messages that pass it. program_path.c lays the result on PEs. */
+/* Assigns colours and changes of switches to a tree on a line of PEs, independent of any fabric.
+ * For each position it computes the colour on which the position sends, the blocks in which it
+ * receives its children, and the messages that pass it. program_path.c sets the routes of the PEs.
+ */
 #include "program_tree_shape.h"
 
 #include <wsc/mem.h>
@@ -102,7 +103,7 @@ static void end_of_message(const struct programs_tree_shape *s, int k, bool clos
     bool own = s->passing[k] >> colour & 1;
     node->send = (int8_t)(s->colours.first + colour);
     node->control = closes && s->passing[s->parent[k]] >> colour & 1;
-    node->turn = own && !node->control;
+    node->switches = own && !node->control;
     node->payload = mesh_control(all, own ? 8 : 1, -1);
 }
 

@@ -23,7 +23,7 @@ struct programs_node {
     int8_t colour[PROGRAMS_LINE_COLOURS];
     uint8_t n_blocks;
     int8_t send; /* colour, -1: none */
-    bool turn, control;
+    bool switches, control;
     uint32_t payload;
 };
 /* A reduction on a line of n PEs. */

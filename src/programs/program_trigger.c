@@ -8,7 +8,7 @@
 
 #include <wsc/check.h>
 
-enum { MOST_KEPT = 64 }; /* items for which `came` is kept */
+enum { MOST_KEPT = 64 }; /* items for which `arrived` is kept */
 
 static struct programs_items *state_of(const struct mesh_pe *pe)
 {
@@ -20,14 +20,14 @@ static struct programs_items *state_of(const struct mesh_pe *pe)
 static bool any_arrived(const struct programs_items *s, int first, int end)
 {
     for (int i = first; i < end; i++)
-        if (s->came >> i % MOST_KEPT & 1) return true;
+        if (s->arrived >> i % MOST_KEPT & 1) return true;
     return false;
 }
 
-static void end_item(struct programs_items *s, bool came)
+static void end_item(struct programs_items *s, bool arrived)
 {
     const uint64_t bit = 1ULL << s->ended % MOST_KEPT;
-    s->came = (s->came & ~bit) | (came ? bit : 0);
+    s->arrived = (s->arrived & ~bit) | (arrived ? bit : 0);
     s->ended++;
 }
 

@@ -291,7 +291,7 @@ static enum wsc_err run_step(struct mesh_pe *pe, uint32_t data)
     const int n = score_steps(s, i);
     const int times = n                      ? score_rows(g, s)
                       : s->step[i].by_tokens ? programs_row_tokens(g, programs_row_of(pe))
-                      : s->step[i].turns     ? s->step[i].turns
+                      : s->step[i].repeats   ? s->step[i].repeats
                                              : 1;
     for (int k = 0; k < n; k++)
         TRY(issue(pe, g, s, &s->step[i + k]));
@@ -387,11 +387,12 @@ void programs_call_by_tokens(struct programs_script *s,
     *append(s) = (struct programs_step){.call = call, .by_tokens = true};
 }
 
-void programs_call_turns(struct programs_script *s, int n,
-                         enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
-                                              const struct programs_step *step))
+void programs_call_repeatedly(struct programs_script *s, int n,
+                              enum wsc_err (*call)(struct mesh_pe *pe,
+                                                   const struct programs_script *s,
+                                                   const struct programs_step *step))
 {
-    *append(s) = (struct programs_step){.call = call, .turns = n};
+    *append(s) = (struct programs_step){.call = call, .repeats = n};
 }
 
 /* ---- sums over a row ------------------------------------------------------------------------- */

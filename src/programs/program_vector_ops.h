@@ -63,7 +63,7 @@ struct programs_step {
                          const struct programs_step *step);
     int n;          /**< vectors of a call; words of SHAPE_WORDS */
     bool by_tokens; /**< call once for each token of the PE's row */
-    int turns;      /**< call that many times; 0: once */
+    int repeats;    /**< call that many times; 0: once */
 };
 /** A vector of one value per feature that is loaded from or sent to the host. */
 struct programs_vector {
@@ -169,9 +169,10 @@ void programs_call_by_tokens(struct programs_script *s,
                                                   const struct programs_script *s,
                                                   const struct programs_step *step));
 /** Append @p n calls, each in its own task, which issues some operations. */
-void programs_call_turns(struct programs_script *s, int n,
-                         enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
-                                              const struct programs_step *step));
-/** The current token slot, or the current turn. */
+void programs_call_repeatedly(struct programs_script *s, int n,
+                              enum wsc_err (*call)(struct mesh_pe *pe,
+                                                   const struct programs_script *s,
+                                                   const struct programs_step *step));
+/** The current token slot, or the index of the current repeated call. */
 int programs_script_token(const struct mesh_pe *pe);
 #endif

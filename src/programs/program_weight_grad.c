@@ -462,8 +462,8 @@ static enum wsc_err count_keys(struct outer *o)
     return WSC_OK;
 }
 
-/* Program of key gradients: the columns of a head send their scores in turns; if a head is one
- * column, each PE has its scores itself. */
+/* Program of key gradients: the columns of a head send their scores one after the other; if a
+ * head is one column, each PE has its own scores. */
 static enum wsc_err run_keys(struct outer *o)
 {
     struct programs_grid *g = o->g;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Keeps the table of the entries of an open checkpoint, sorted by name. An entry is a dataset, a
  * second name of one, or a value without a dataset. Opening fills the table from the file
- * (checkpoint_listing.c), defining adds to it (checkpoint_values.c, checkpoint_tensors.c). A name
- * stands at the root of the file, so it has no slash, which HDF5 would take for a group. */
+ * (checkpoint_listing.c), defining adds to it (checkpoint_values.c, checkpoint_tensors.c). Names
+ * are those of objects at the root of the file; they have no slash, which HDF5 would take for a
+ * group. */
 #include "checkpoint_entries.h"
 #include "h5.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Creates, completes, opens and verifies a checkpoint, in a group of processes. To complete a
- * file, every dataset gets the sum of its elements and the file the digest of all names, shapes and
- * sums; then all is flushed, the mark of success is written and flushed, and the file gets its
- * final name. A crash at any point leaves the older file of that name, or a `.tmp`.
+/* Creates, completes, opens and verifies a checkpoint, in a group of processes. To complete a file,
+ * every dataset gets the sum of its elements, and the file the digest of all names, shapes and
+ * sums. Then everything is flushed, the mark of success is written and flushed, and the file is
+ * renamed to its final name. A crash at any point leaves the older file of that name, or a `.tmp`.
  * checkpoint_entries.c has the table of entries, checkpoint_values.c moves values,
- * checkpoint_listing.c lists the content of a file. */
+ * checkpoint_listing.c lists the contents of a file. */
 #include "checkpoint_entries.h"
 #include "checkpoint_layout.h"
 #include "checkpoint_listing.h"
@@ -40,7 +40,7 @@ static struct store_file *make(const char *path)
     return NULL;
 }
 
-/* Datasets first, then the file; a failure does not end it, so that nothing stays open. */
+/* Close datasets, then the file. A failure does not stop this, so that nothing stays open. */
 static herr_t close_hdf5(struct store_file *f)
 {
     herr_t bad = 0;
@@ -54,7 +54,7 @@ static herr_t close_hdf5(struct store_file *f)
     return bad;
 }
 
-/* The memory alone; HDF5's handles are closed before. */
+/* Free the memory; HDF5's handles are closed before. */
 static void release(struct store_file **file)
 {
     struct store_file *f = *file;
@@ -88,7 +88,7 @@ void store_close(struct store_file **file)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Alone on the group's first rank: plain open(2) gives the better error. */
+/* On the first rank alone, because open(2) gives the better error. */
 static enum wsc_err prepare(struct store_file *f)
 {
     TRY_MEM(f->tmp, wsc_asprintf(WSC_MEM_STORE, "%s" STORE_TMP_SUFFIX, f->path));
@@ -132,7 +132,7 @@ enum wsc_err store_create(struct store_file **out, const char *path,
     return rc;
 }
 
-/* What all ranks together wrote of a dataset. */
+/* Sum and number of the elements that all ranks together wrote of a dataset. */
 struct total {
     uint64_t sum, written;
 };
@@ -150,8 +150,8 @@ static enum wsc_err check_totals(const struct store_file *f, const struct total 
     return WSC_OK;
 }
 
-/* The digest of all names, shapes and sums.  A sum of hashes, so the order of entries does not
- * count: it is the one of names here and may be another in a program that checks it. */
+/* The digest of all names, shapes and sums: a sum of hashes, so that a program that checks it may
+ * process entries in any order. */
 static uint64_t digest_of(const struct store_file *f)
 {
     uint64_t digest = 0;
@@ -167,7 +167,7 @@ static uint64_t digest_of(const struct store_file *f)
     return digest;
 }
 
-/* Every rank ends up with the sums of the whole and writes the same attributes. */
+/* Every rank gets the total sums and writes equal attributes. */
 static enum wsc_err write_sums(struct store_file *f, struct total *total)
 {
     for (int i = 0; i < f->n_entries; i++)
@@ -198,14 +198,14 @@ static enum wsc_err write_mark(struct store_file *f)
 {
     TRY(flush(f));
     TRY(store_h5_put_true(f->file, f->tmp, STORE_ATTR_MARK));
-    return flush(f); /* here a failure can still be handled, in closing it cannot */
+    return flush(f); /* a failure can be handled here, but not in closing */
 }
 
-/* Each part is agreed on by all ranks before the next, so that no rank waits in a collective call
- * that another has left. */
+/* The ranks agree on each part before the next, so that no rank waits in a collective call that
+ * another one has left. */
 static enum wsc_err complete(struct store_file *f, struct total *total)
 {
-    /* 256 bytes hold a sum's attribute. */
+    /* 256 bytes have room for the attribute of a sum. */
     TRY(store_group_agree(&f->group, total ? f->failed : WSC_NOMEM));
     TRY(store_group_agree(&f->group, store_reserve(f, 256 * (int64_t)f->n_entries)));
     TRY(store_group_agree(&f->group, write_sums(f, total)));
@@ -213,7 +213,7 @@ static enum wsc_err complete(struct store_file *f, struct total *total)
     return WSC_OK;
 }
 
-/* The last agreement is about the new name: all ranks return the same. */
+/* The ranks finally agree on the renaming, so that all return the same. */
 static enum wsc_err finish(struct store_file *f)
 {
     struct total *total = wsc_alloc(WSC_MEM_STORE, (size_t)f->n_entries, sizeof *total);
@@ -240,7 +240,7 @@ enum wsc_err store_commit(struct store_file **file)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A file without its mark, whoever wrote it. */
+/* Error of a file without the mark of success, by this or another program. */
 static enum wsc_err incomplete(const struct store_file *f)
 {
     return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: is incomplete", f->path),
@@ -280,8 +280,8 @@ static enum wsc_err check_complete(const struct store_file *f)
     return H5Aexists(f->file, STORE_ATTR_MARK) > 0 ? WSC_OK : incomplete(f);
 }
 
-/* Another process looks at the file first (store_probe): a damaged one can end the program inside
- * HDF5. */
+/* Another process checks the file first (store_probe), because a damaged one can end the program
+ * inside HDF5. */
 enum wsc_err store_open(struct store_file **out, const char *path)
 {
     struct store_file *f = make(path);
@@ -296,7 +296,7 @@ enum wsc_err store_open(struct store_file **out, const char *path)
     return rc;
 }
 
-/* Values against the sum that was written; files of others have none. */
+/* Compare the values with the sum that was written; files of other programs have none. */
 static enum wsc_err check_sum(struct store_file *f, struct store_entry *e)
 {
     int64_t expected = 0;
@@ -314,7 +314,7 @@ static enum wsc_err check_sum(struct store_file *f, struct store_entry *e)
     return WSC_OK;
 }
 
-/* Right values under a wrong name, or a dataset that is no longer there. */
+/* Detects correct values under a wrong name, and missing datasets. */
 static enum wsc_err check_digest(const struct store_file *f)
 {
     int64_t expected = 0;

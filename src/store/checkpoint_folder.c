@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The step in a name or, where a trainer found that name taken, `<step>_<stamp>`. */
+/* The step in a name, or in `<step>_<stamp>`, which a trainer writes if the name exists already. */
 struct step_file {
     int64_t step;
     char stamp[17]; /* "_20240131_235959" or "" */
@@ -30,7 +30,7 @@ static bool is_stamp(const char *text)
     return true;
 }
 
-/* What stands before the step in names of checkpoints, and after it. */
+/* Parts of a checkpoint's name before and after the step. */
 struct name_form {
     int n_before;
     const char *before, *after;
@@ -43,8 +43,8 @@ static struct name_form form_of(const struct store_folder *folder)
                               step + sizeof STORE_STEP - 1};
 }
 
-/* Is @p name a checkpoint, with @p suffix after it?  One spelling per step, so no leading zeros.
- */
+/* True when @p name is a checkpoint, followed by @p suffix. Steps have one spelling, without
+ * leading zeros. */
 static bool parse_name(const char *name, const struct name_form *form, const char *suffix,
                        struct step_file *file)
 {
@@ -61,7 +61,7 @@ static bool parse_name(const char *name, const struct name_form *form, const cha
     return true;
 }
 
-/* Files with a suffix, by step and stamp; owned. */
+/* Files with a suffix, sorted by step and stamp; owned. */
 struct steps {
     struct step_file *file;
     int n, room;
@@ -150,7 +150,7 @@ static enum wsc_err remove_left_over(const struct store_folder *folder)
     return rc;
 }
 
-/* A newer one is worth an older one only when it can be read back. */
+/* An older checkpoint is removed only if a newer one can be read back. */
 static enum wsc_err check_step(const struct store_folder *folder, int64_t step)
 {
     char *path = NULL;

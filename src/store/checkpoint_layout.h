@@ -9,8 +9,8 @@
 #define STORE_ATTR_MARK "__SUCCESS__"
 #define STORE_ATTR_SUM  "__sum__"
 #define STORE_ATTR_ALL  "__digest__"
-/** What cstorch notes at the root: the layout's version, its own release, and after a key what
- *  the value of that key is. */
+/** Attributes of cstorch at the root: version of the layout, release of cstorch; and the suffix of
+ *  a key's attribute that describes its value. */
 #define STORE_ATTR_LAYOUT     "__version__"
 #define STORE_ATTR_CSTORCH    "__cstorch_version__"
 #define STORE_META_SUFFIX     ".__metadata__"

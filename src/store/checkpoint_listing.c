@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lists the content of an opened file: the datasets at its root, and the values that cstorch keeps
+/* Lists the contents of an opened file: the datasets at its root, and the values that cstorch keeps
  * without a dataset. Up to version 0.4 of its layout these values are empty datasets, whose
  * attributes describe them; since 0.5 they are JSON texts among the root's attributes. Python
- * objects are skipped: they are never read. */
+ * objects are skipped and never read. */
 #include "checkpoint_listing.h"
 #include "checkpoint_entries.h"
 #include "checkpoint_layout.h"
@@ -22,17 +22,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the visitors of HDF5's iterations need; an error inside one is kept in rc. */
+/* Data of the visitors of HDF5's iterations; rc has the error of a visitor. */
 struct listing {
     struct store_file *f;
-    double layout; /* 0: none is stated */
-    bool links;    /* of the attributes only second names are wanted */
+    double layout; /* 0: the file has no version */
+    bool links;    /* only second names among the attributes are wanted */
     enum wsc_err rc;
 };
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-/* A tensor whose elements are all alike. */
+/* A tensor with equal elements. */
 struct constant {
     bool whole; /* integers */
     double value;
@@ -40,8 +40,8 @@ struct constant {
     int64_t shape[STORE_MAX_DIMS];
 };
 
-/* A constant takes no memory, but its size is what a reader asks for, so it is checked like any
- * other. */
+/* Add a constant. It takes no memory in the file, but readers allocate its size, so the size is
+ * checked. */
 static enum wsc_err add_constant(struct store_file *f, const char *key, const struct constant *c)
 {
     struct store_entry *e = NULL;
@@ -131,7 +131,7 @@ static void unquote(char *text)
 
 /* ---- datasets -------------------------------------------------------------------------------- */
 
-/* A dataset of the null space, which has no elements. */
+/* True for a dataset of the null space, which has no elements. */
 static bool is_empty(hid_t dset)
 {
     hid_t space = H5Dget_space(dset);
@@ -155,15 +155,15 @@ static enum wsc_err add_full(struct listing *l, const char *key, const char *lin
     return rc;
 }
 
-/* Masks of sparse weights: buffers beside them, or states of an optimizer of masks; those of
- * weights that train. */
+/* True for masks of sparse weights, which are buffers beside them or states of an optimizer of
+ * masks, and for masks of weights that train. */
 static bool is_mask(const char *key)
 {
     return wsc_ends_with(key, "_mask") || wsc_ends_with(key, ".mask") ||
            wsc_ends_with(key, "_requires_grad");
 }
 
-/* Integers or floats, of whatever width, or the truth values of a mask. */
+/* True for integers and floats of any width, and for the truth values of a mask. */
 static bool is_wanted(hid_t dset, const char *key)
 {
     hid_t type = H5Dget_type(dset);
@@ -173,12 +173,12 @@ static bool is_wanted(hid_t dset, const char *key)
     return kind == H5T_INTEGER || kind == H5T_FLOAT || (truth && is_mask(key));
 }
 
-/* A dataset at the root: values, a constant, or something that no model needs. */
+/* Add a dataset at the root: values, a constant, or an object that no model needs. */
 static enum wsc_err add_dataset(struct listing *l, hid_t dset, const char *key, const char *link,
                                 haddr_t address)
 {
     if (is_empty(dset)) return add_empty(l, key, dset);
-    /* A state dict may hold other truth values, and texts, none of which belong to a model. */
+    /* A state dict may have other truth values and texts, which do not belong to a model. */
     if (l->layout > 0 && !is_wanted(dset, key)) return WSC_OK;
     return add_full(l, key, link, address);
 }
@@ -206,14 +206,14 @@ static herr_t visit_link(hid_t root, const char *name, const H5L_info_t *link, v
     return l->rc ? -1 : 0;
 }
 
-/* Names below the level that a state dict puts before a model's own. */
+/* True for names below a level that a state dict puts before the model's own names. */
 static int is_repeated(const char *name)
 {
     static const char level[] = "model.model.";
     return !strncmp(name, level, sizeof level - 1);
 }
 
-/* By object; a model's own names first. */
+/* Order by object; for one object, the model's own names come first. */
 static int by_object(const void *a, const void *b)
 {
     const struct store_entry *x = *(struct store_entry *const *)a,
@@ -223,7 +223,7 @@ static int by_object(const void *a, const void *b)
     return level ? level : strcmp(x->name, y->name);
 }
 
-/* Several names of one object: the first is its own. */
+/* Objects with several names: the first name has the data, the others are aliases. */
 static enum wsc_err find_aliases(struct store_file *f)
 {
     struct store_entry **sorted;
@@ -259,7 +259,7 @@ static enum wsc_err add_scalar(struct listing *l, const char *key, const json_t 
     return add_constant(l->f, key, &c);
 }
 
-/* Without a fill value its elements were never set: as good as not there. */
+/* A dataset without fill value and elements was never written: it is treated as missing. */
 static enum wsc_err add_full_tensor(struct listing *l, const char *key, const json_t *what)
 {
     const json_t *shape = json_object_get(what, "shape"),
@@ -277,12 +277,12 @@ static enum wsc_err add_full_tensor(struct listing *l, const char *key, const js
     return add_constant(l->f, key, &c);
 }
 
-/* A second name of a tensor or constant, which keeps the link of the first. */
+/* Add a second name of a tensor or constant, with the link of the first one. */
 static enum wsc_err add_alias(struct listing *l, const char *key, const json_t *what)
 {
     const char *name = text_of(what, "key");
     struct store_entry *target = store_find(l->f, name), *e = NULL;
-    if (!target) return WSC_OK; /* of an object that is not read */
+    if (!target) return WSC_OK; /* the object is not read */
     TRY(store_add(l->f, key, &e));
     e->alias_of = target->alias_of ? target->alias_of : target;
     e->info = target->info;
@@ -292,7 +292,7 @@ static enum wsc_err add_alias(struct listing *l, const char *key, const json_t *
     return e->link ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name of dataset");
 }
 
-/* One of the values that belong to @p key; a tensor's may be nested in another's. */
+/* Add one of the values of @p key; the value of a tensor may be nested. */
 static enum wsc_err add_value(struct listing *l, const char *key, const json_t *what)
 {
     const char *type = text_of(what, "__TYPE__");
@@ -338,7 +338,7 @@ static herr_t visit_attribute(hid_t root, const char *name, const H5A_info_t *in
     return l->rc ? -1 : 0;
 }
 
-/* Values first: a second name may stand before the first. */
+/* Values come first, because a second name may be listed before the first one. */
 static enum wsc_err list_attributes(struct listing *l)
 {
     for (int pass = 0; pass < 2; pass++) {

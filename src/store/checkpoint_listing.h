@@ -6,6 +6,6 @@
 
 #include <wsc/err.h>
 
-/** Add all that an opened file holds. */
+/** Add all datasets and values of an opened file. */
 enum wsc_err store_list(struct store_file *f) WSC_CHECKED;
 #endif

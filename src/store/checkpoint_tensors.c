@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads and writes the tensors of a model in a checkpoint, under up to three names each and the
+/* Reads and writes the tensors of a model in a checkpoint, under up to three names each, with the
  * levels that trainers add. The state dict of a trainer has its model below "model.", a plain one
- * at the root; tied tensors stand under either of their names. So a tensor is searched under each
- * of its names, and written under all. */
+ * at the root; tied tensors may have either of their names. So a tensor is searched under each of
+ * its names, and written under all. */
 #include "checkpoint_entries.h"
 #include "h5_info.h"
 
@@ -15,7 +15,7 @@
 
 static const char level[] = "model.";
 
-/* Ends of names up to release 2.0. */
+/* Endings of names up to release 2.0. */
 static const struct {
     const char *now, *then;
 } older[] = {{".position_embeddings.embed.weight", ".position_embeddings.weight"}};
@@ -28,11 +28,11 @@ static const char *const buffer[] = {".position_embed_helper.slopes", ".relative
                                      "model.perplexity_metric."};
 enum { N_BUFFERS = sizeof buffer / sizeof *buffer };
 
-/* Buffers of sparse tensors beside them, from release 2.2 on. */
+/* Ending of the masks of sparse tensors, from release 2.2 on. */
 static const char mask_suffix[] = "_mask";
-/* Buffers of tensors of which some weights train. */
+/* Ending of the masks of weights that train. */
 static const char selected_suffix[] = "_requires_grad";
-/* Where releases 1.8 to 2.1 have them, by the tensor's name. */
+/* Name of a mask in releases 1.8 to 2.1, with the tensor's name. */
 static const char mask_state[] = "optimizer.sparsity.state.%s.mask";
 
 static enum wsc_err define(struct store_file *f, const struct store_tensor *t, enum store_type type)
@@ -53,7 +53,7 @@ enum wsc_err store_define_tensor(struct store_file *f, const struct store_tensor
     return define(f, t, STORE_F32);
 }
 
-/* The names of a buffer beside a tensor; the result borrows from @p name. */
+/* The names of a buffer that belongs to a tensor; the result borrows from @p name. */
 static struct store_tensor beside(const struct store_tensor *t, const char *suffix,
                                   char name[2][STORE_NAME_BYTES])
 {
@@ -94,12 +94,12 @@ bool store_find_mask(const struct store_file *f, const struct store_tensor *t,
     return false;
 }
 
-/* Levels of the two models of preference optimization, each of which may begin from a model alone;
- * the policy may be read as a model alone. */
+/* Levels of the two models of preference optimization. Each may be initialized from a single model,
+ * and the policy may be read as a single model. */
 static const char *const pair_level[] = {"policy_model.", "ref_model."};
 enum { N_PAIR_LEVELS = sizeof pair_level / sizeof *pair_level };
 
-/* What stands after such a level; NULL: the name has none. */
+/* The part of a name after such a level; NULL: the name has none. */
 static const char *after_pair_level(const char *name)
 {
     for (int i = 0; i < N_PAIR_LEVELS; i++) {
@@ -109,7 +109,7 @@ static const char *after_pair_level(const char *name)
     return NULL;
 }
 
-/* The tensor of a model alone for one of a pair, or that of the policy for one of a model alone. */
+/* The name of the tensor in a single model if @p name is of a pair, and in the policy otherwise. */
 static void other_level(const char *name, char other[STORE_NAME_BYTES])
 {
     const char *alone = after_pair_level(name);
@@ -117,7 +117,7 @@ static void other_level(const char *name, char other[STORE_NAME_BYTES])
                    alone ? alone : name);
 }
 
-/* "" when the tensor always had its name. */
+/* Older name of the tensor; "" if it always had its name. */
 static void older_name(const struct store_tensor *t, char name[STORE_NAME_BYTES])
 {
     name[0] = '\0';
@@ -127,8 +127,8 @@ static void older_name(const struct store_tensor *t, char name[STORE_NAME_BYTES]
                            (int)(strlen(t->name) - strlen(older[i].now)), t->name, older[i].then);
 }
 
-/* The Model Zoo's classes of BERT for pre-training and for fine-tuning call the encoder otherwise:
- * the name of the other class, "" for a tensor that is none of an encoder. */
+/* Name of an encoder's tensor in the other one of the Model Zoo's BERT classes (pre-training,
+ * fine-tuning), which name the encoder differently; "" for other tensors. */
 static void other_encoder(const char *name, char other[STORE_NAME_BYTES])
 {
     static const char *const encoder[] = {"model.bert.", "model.bert_encoder."};
@@ -204,7 +204,7 @@ static bool was_known(const struct store_tensor *t, int n, const char *name)
     return false;
 }
 
-/* A tensor's name, or that of a buffer beside it. */
+/* True for the name of a tensor, or of a buffer that belongs to one. */
 static bool is_known(const char *const *known, size_t n, const char *name)
 {
     char tensor[STORE_NAME_BYTES];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads and writes text attributes at the root of a checkpoint, such as the params of the run. All
- * ranks write the same text into the same file, as HDF5 requires for attributes; a rank without
- * memory for it must not leave the others waiting. */
+ * ranks write the same text into the file, as HDF5 requires for attributes; a rank without memory
+ * for it takes part in the agreement, so that the others do not wait. */
 #include "checkpoint_entries.h"
 #include "h5_number.h"
 #include "h5_text.h"

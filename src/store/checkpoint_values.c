@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Defines the datasets of a checkpoint, and writes and reads flat ranges or boxes of them, in
- * pieces below the 2^31 bytes that MPI-IO counts. Each element enters a sum that does not depend
- * on which rank wrote it. */
+ * pieces below the 2^31 bytes that MPI-IO can count. Each element is added to a sum that does not
+ * depend on which rank wrote it. */
 #include "checkpoint_values.h"
 #include "checkpoint_entries.h"
 #include "h5.h"
@@ -18,7 +18,7 @@
 /* Elements per transfer: MPI-IO counts bytes in an int, so 8 bytes each must stay below 2^31. */
 static const int64_t max_piece = (int64_t)1 << 25;
 
-/* A type on both sides: in memory, in the file, and by name. */
+/* A type in memory and in the file, and its name. */
 struct type_row {
     hid_t memory, file;
     size_t size;
@@ -86,7 +86,7 @@ uint64_t store_sum(const void *data, size_t size, int64_t first, int64_t n)
 
 /* ---- transfers ------------------------------------------------------------------------------- */
 
-/* A box of the dataset seen as (rows, columns). */
+/* A box of a dataset that is viewed as (rows, columns). */
 struct box {
     hsize_t first[2], count[2];
     int64_t n;
@@ -116,11 +116,12 @@ static struct box next_box(const struct store_info *info, int64_t first, int64_t
 static herr_t select_box(hid_t space, int n_dims, const struct box *b)
 {
     if (n_dims == 0) return H5Sselect_all(space);
-    int skip = n_dims == 1; /* rank 1 is a single row */
+    int skip = n_dims == 1; /* a dataset of rank 1 is one row */
     return H5Sselect_hyperslab(space, H5S_SELECT_SET, b->first + skip, NULL, b->count + skip, NULL);
 }
 
-/* Memory of the same shape: with another rank HDF5 would copy chunked data element by element. */
+/* A memory space with the rank of the dataset: with another rank HDF5 would copy chunked data
+ * element by element. */
 static hid_t memory_box(int n_dims, const struct box *b)
 {
     int skip = n_dims < 2;
@@ -132,13 +133,13 @@ struct transfer {
     hid_t dset, memory;
     const struct store_info *info;
     size_t size;
-    bool widen;      /* reading: 16-bit values come as numbers of `size` bytes */
-    void *in;        /* reading: where to */
-    const void *out; /* writing: where from; NULL when reading */
+    bool widen;      /* reading: 16-bit values are widened to `size` bytes */
+    void *in;        /* reading: destination */
+    const void *out; /* writing: source; NULL when reading */
 };
 
-/* Upper halves of 32-bit floats, read after the place where the results will stand: number i ends
- * before half i + 1 begins. */
+/* Widen 16-bit values, the upper halves of 32-bit floats, in place. They were read to the end of
+ * the buffer, so number i ends before half i + 1 begins. */
 static void widen(char *at, const struct transfer *t, int64_t n)
 {
     const char *half = at + (size_t)n * (t->size - 2);
@@ -171,7 +172,7 @@ static herr_t read_box(const struct transfer *t, hid_t mem, hid_t space, const s
     return bad;
 }
 
-/* One transfer; HDF5's reason is raised before the handles are closed. */
+/* One transfer. The error with HDF5's reason is raised before the handles are closed. */
 static enum wsc_err move_box(const struct transfer *t, const struct box *b, int64_t offset)
 {
     size_t at = (size_t)offset * t->size;
@@ -190,7 +191,7 @@ static enum wsc_err move_box(const struct transfer *t, const struct box *b, int6
     return rc;
 }
 
-/* A flat range as boxes, none larger than one transfer. */
+/* Transfer a flat range in boxes, none larger than one transfer. */
 static enum wsc_err move_range(const struct transfer *t, int64_t first, int64_t n)
 {
     for (int64_t done = 0; done < n;) {
@@ -222,7 +223,7 @@ static bool is_zero(const void *data, size_t n_bytes)
     return !*x && !memcmp(x, x + 1, n_bytes - 1);
 }
 
-/* An element counts as written and enters the sum also where it stays a hole. */
+/* An element that stays a hole counts as written, and is in the sum. */
 enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, int64_t n,
                          const void *data)
 {
@@ -232,7 +233,7 @@ enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, 
     check_range(f, e, first, n);
     struct type_row row = type_row(e->type);
     struct transfer t = {f->tmp, name, e->dset, row.memory, &e->info, row.size, false, NULL, data};
-    /* Zeros stay a hole: moments of a first step, masked weights. */
+    /* Zeros are not written (a hole in the file): moments of a first step, masked weights. */
     const bool hole = n && first >= e->fresh_from && is_zero(data, (size_t)n * row.size);
     enum wsc_err rc = n && !hole ? move_range(&t, first, n) : WSC_OK;
     if (rc) {
@@ -257,7 +258,7 @@ enum wsc_err store_entry_open(struct store_file *f, struct store_entry *e)
     return WSC_OK;
 }
 
-/* Elements of a constant. */
+/* Fill in the elements of a constant. */
 static void fill(enum store_type type, double value, int64_t n, void *data)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -268,7 +269,7 @@ static void fill(enum store_type type, double value, int64_t n, void *data)
     }
 }
 
-/* Integers, and constants of any type. */
+/* True for integers, and for constants of any type. */
 static bool may_be_truth(const struct store_entry *e)
 {
     return e->is_constant || e->info.kind == H5T_INTEGER;
@@ -344,7 +345,8 @@ enum wsc_err store_read_box(struct store_file *f, const char *name, const struct
     struct store_entry *e = NULL;
     TRY(find(f, name, &e));
     const struct type_row row = type_row(STORE_F32);
-    const bool flat = e->info.n_dims < 2; /* a column; next_box() takes rank 1 for a row */
+    /* a dataset of rank 1 is one column here; for next_box() it is one row */
+    const bool flat = e->info.n_dims < 2;
     const int64_t height = flat ? e->info.n : e->info.shape[0], width = flat ? 1 : e->info.shape[1];
     WSC_CHECK(!f->tmp && box->row >= 0 && box->rows > 0 && box->rows <= height - box->row &&
                   box->column >= 0 && box->columns > 0 && box->columns <= width - box->column,
@@ -368,7 +370,7 @@ enum wsc_err store_read_box(struct store_file *f, const char *name, const struct
     return move_box(&t, &b, 0);
 }
 
-/* Piece by piece in the stored width, so that memory does not grow with the dataset. */
+/* Reads piece by piece in the stored width, so that memory does not grow with the dataset. */
 enum wsc_err store_entry_sum(struct store_file *f, struct store_entry *e, uint64_t *sum)
 {
     static const int64_t piece = (int64_t)1 << 18;
@@ -396,7 +398,8 @@ static hid_t create_dataset(struct store_file *f, const struct store_entry *e, h
                             hid_t plist)
 {
     (void)H5Pset_layout(plist, H5D_CONTIGUOUS);
-    /* Space now, so that all ranks agree where; no fill, as every element will be written. */
+    /* Allocate space now, so that all ranks have the same addresses; no fill, because every element
+     * will be written. */
     (void)H5Pset_alloc_time(plist, H5D_ALLOC_TIME_EARLY);
     (void)H5Pset_fill_time(plist, H5D_FILL_TIME_NEVER);
     (void)H5Pset_obj_track_times(plist, false);
@@ -404,7 +407,7 @@ static hid_t create_dataset(struct store_file *f, const struct store_entry *e, h
     return H5Dcreate2(f->file, e->name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
 }
 
-/* Where the file ends; the MPI driver does not know. */
+/* End of the file, which the MPI driver does not know. */
 static haddr_t end_of_file(const struct store_file *f)
 {
     hsize_t bytes;
@@ -413,7 +416,8 @@ static haddr_t end_of_file(const struct store_file *f)
     return HADDR_UNDEF;
 }
 
-/* Elements at @p offset of a file that ended at @p end before. */
+/* First element that lies after @p end, the former end of the file, if the data begin at @p offset.
+ * */
 static int64_t fresh_from(const struct store_entry *e, haddr_t offset, haddr_t end)
 {
     if (offset == HADDR_UNDEF || end == HADDR_UNDEF) return INT64_MAX;
@@ -421,8 +425,7 @@ static int64_t fresh_from(const struct store_entry *e, haddr_t offset, haddr_t e
     return end > offset ? (int64_t)((end - offset + size - 1) / size) : 0;
 }
 
-/* Collective: every rank creates the same dataset, and space for it is reserved before values
- * come. */
+/* Collective: every rank creates the same dataset. Its space is reserved before values arrive. */
 static enum wsc_err define_entry(struct store_file *f, struct store_entry *e)
 {
     const haddr_t end = end_of_file(f);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Sum over elements [first, first + n) of @p size bytes: does not depend on how a range is cut. */
+/** Sum over elements [first, first + n) of @p size bytes each; sums of ranges can be added. */
 uint64_t store_sum(const void *data, size_t size, int64_t first, int64_t n);
 /** Read all of @p e in its stored width and add up. */
 enum wsc_err store_entry_sum(struct store_file *f, struct store_entry *e,

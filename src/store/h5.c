@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A chunk is expanded in memory as a whole, so a small file could ask for 4 GiB. */
+/* A chunk is expanded in memory as a whole; without a limit a small file could require 4 GiB. */
 static const size_t max_chunk_bytes = (size_t)256 << 20;
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -30,14 +30,14 @@ static hid_t reading_fapl(void)
 {
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
     if (fapl < 0) return fapl;
-    /* Locks would fail on read-only and some network file systems, and nobody writes to a file
+    /* Locks would fail on read-only and some network file systems; no program writes to a file
      * under its final name. */
     (void)H5Pset_file_locking(fapl, false, true);
     (void)H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
     return fapl;
 }
 
-/* HDF5's own error comes first; whether it is an HDF5 file at all decides the message. */
+/* Raise HDF5's error first; then check whether the file is an HDF5 file at all, for the message. */
 enum wsc_err store_h5_open(hid_t *file, const char *path)
 {
     struct stat info;
@@ -83,7 +83,7 @@ enum wsc_err store_h5_dataset(hid_t *dset, hid_t file, const char *path, const c
     return WSC_OK;
 }
 
-/* O_EXCL after unlink: a link that somebody puts there meanwhile is not followed. */
+/* O_EXCL after unlink: a link that another program creates meanwhile is not followed. */
 enum wsc_err store_touch(const char *path)
 {
     if (unlink(path) && errno != ENOENT)
@@ -96,7 +96,8 @@ enum wsc_err store_touch(const char *path)
     return WSC_OK;
 }
 
-/* A reservation does not touch the limit on the size of files, writing later would. */
+/* Check the limit on the size of files: a reservation does not reach it, but writing later would.
+ * */
 static enum wsc_err check_size_limit(const char *path, int64_t bytes)
 {
     struct rlimit limit;
@@ -125,8 +126,8 @@ enum wsc_err store_h5_reserve(hid_t file, const char *path, int64_t known, int64
                      (long long)bytes + (long long)extra, strerror(why));
 }
 
-/* HDF5's descriptor is replaced by one of memory, so that what it still writes goes nowhere and
- * succeeds. */
+/* Replace HDF5's descriptor by one of memory, so that its remaining writes succeed without effect.
+ * */
 void store_h5_abandon(hid_t file)
 {
     void *handle = NULL;
@@ -142,7 +143,7 @@ void store_h5_abandon(hid_t file)
 
 /* ---- what a dataset is ----------------------------------------------------------------------- */
 
-/* The dataset that is inspected, and where what is found out goes. */
+/* The inspected dataset, and the destination of its properties. */
 struct subject {
     const char *path, *name;
     hid_t dset;

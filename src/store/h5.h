@@ -13,12 +13,12 @@
 /** Open a regular HDF5 file for reading, without file locks. */
 enum wsc_err store_h5_open(hid_t *file, const char *path) WSC_CHECKED;
 
-/** Make an empty file @p path: the operating system's own words when that cannot be. */
+/** Create an empty file @p path; an error has the message of the operating system. */
 enum wsc_err store_touch(const char *path) WSC_CHECKED;
 
-/** Before closing a file that will not be kept: let what HDF5 still wants to write go to memory.
- *  After a failed write (disk full) closing would fail as well, and HDF5 crashes at exit over a
- *  file that it could not close.  Without effect on a file written through MPI. */
+/** Call before closing a file that will not be kept: HDF5's remaining writes go to memory. After a
+ *  failed write (full disk) closing would fail too, and HDF5 crashes at exit over a file that it
+ *  could not close. No effect on a file written through MPI. */
 void store_h5_abandon(hid_t file);
 
 /** Take disk space for all that @p file has allocated, at least @p known bytes, and @p extra bytes
@@ -26,11 +26,11 @@ void store_h5_abandon(hid_t file);
  *  fails.  File systems that cannot reserve are left alone. */
 enum wsc_err store_h5_reserve(hid_t file, const char *path, int64_t known,
                               int64_t extra) WSC_CHECKED;
-/** Enough for the tables and attributes that one call adds. */
+/** Bytes for the tables and attributes that one call adds. */
 enum { STORE_MARGIN = 1 << 16 };
 
-/** Refuse external or virtual storage, foreign filters, other than numbers, ranks above
- *  STORE_MAX_DIMS, absurd sizes, and storage that is not in the file. */
+/** Error for external or virtual storage, unknown filters, types other than numbers, ranks above
+ *  STORE_MAX_DIMS, absurd sizes, and storage outside the file. */
 enum wsc_err store_h5_inspect(const char *path, const char *name, hid_t dset,
                               struct store_info *info) WSC_CHECKED;
 /** Open dataset @p name at the root of @p file, which must be a hard link; @p dapl or H5P_DEFAULT.

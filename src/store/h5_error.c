@@ -13,7 +13,7 @@ struct reason {
     char text[256];
 };
 
-/* HDF5 walks from the innermost record outwards: the first one with text says why. */
+/* HDF5 walks from the innermost record outwards; the first one with a text has the reason. */
 static herr_t first_reason(unsigned n, const H5E_error2_t *record, void *ctx)
 {
     struct reason *r = ctx;
@@ -43,8 +43,8 @@ enum wsc_err store_h5_raise(enum wsc_err code, const char *file, int line, const
 
 void store_h5_silence(void)
 {
-    /* Our files are closed one by one; at exit HDF5 would go through what a damaged one left half
-     * open, and fall. */
+    /* Files are closed one by one. At exit HDF5 would process what a damaged file has left half
+     * open, and crash. */
     (void)H5dont_atexit();
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }

@@ -6,8 +6,8 @@
 
 #include <hdf5.h>
 
-/** Raise @p code with the given sentence and HDF5's innermost reason.  At once after the call that
- *  failed: the next call into HDF5, also a close, forgets the reason. */
+/** Raise @p code with the given sentence and HDF5's innermost reason. Call at once after the failed
+ *  call: the next call of HDF5, also to close, deletes the reason. */
 enum wsc_err store_h5_raise(enum wsc_err code, const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 4, 5), cold));
 #define H5_RAISE(code, ...) store_h5_raise((code), __FILE__, __LINE__, __VA_ARGS__)

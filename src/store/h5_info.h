@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum { STORE_MAX_DIMS = 3 };
-/** What a dataset is, after it passed the checks of store_h5_inspect(). */
+/** Properties of a dataset that passed the checks of store_h5_inspect(). */
 struct store_info {
     int n_dims;
     int64_t shape[STORE_MAX_DIMS];

@@ -8,8 +8,8 @@
 #include <lz4.h>
 #include <string.h>
 
-/* HDF5 trusts a filter to give a whole chunk and reads past the end of a shorter one, and does not
- * tell a filter how large that is. */
+/* Bytes to which the current dataset's chunks must expand. HDF5 reads past the end of a shorter
+ * result, and does not give a filter this number. */
 static size_t expected_bytes;
 
 void store_lz4_expect(const struct store_info *info)
@@ -17,7 +17,7 @@ void store_lz4_expect(const struct store_info *info)
     expected_bytes = info->chunk_bytes;
 }
 
-/* A part of a chunk that is still to be read. */
+/* The unread part of a chunk. */
 struct input {
     const unsigned char *at;
     size_t n;
@@ -90,5 +90,6 @@ void store_lz4_register(void)
                                         .can_apply = NULL,
                                         .set_local = NULL,
                                         .filter = expand};
-    (void)H5Zregister(&filter); /* replaces itself; asking first would search for plugins */
+    /* replaces an earlier registration; a query would search for plugins */
+    (void)H5Zregister(&filter);
 }

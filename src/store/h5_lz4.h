@@ -4,10 +4,10 @@
 #define WSC_STORE_H5_LZ4_H
 #include "h5_info.h"
 
-/** Registered number of LZ4, by which cstorch stores what has a rank. */
+/** Registered number of LZ4, with which cstorch stores tensors of rank 1 and higher. */
 enum { STORE_LZ4_FILTER = 32004 };
 /** Let HDF5 read filter STORE_LZ4_FILTER. */
 void store_lz4_register(void);
-/** Before every read of a dataset: what its chunks must expand to. */
+/** Call before every read of a dataset: sets the size to which its chunks must expand. */
 void store_lz4_expect(const struct store_info *info);
 #endif

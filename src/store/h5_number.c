@@ -25,7 +25,7 @@ static herr_t read_number(hid_t attr, hid_t type, void *value)
     return 0;
 }
 
-/* @p kind: what it must be, for the message. */
+/* Read a scalar. @p kind: expected kind, for the message. */
 static enum wsc_err get_scalar(hid_t object, const char *path, const char *name, read_fn *read,
                                const char *kind, void *value, bool *present)
 {

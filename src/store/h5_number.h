@@ -8,17 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Integer attribute of @p object; *present is whether there is one. */
+/** Integer attribute of @p object; *present: it exists. */
 enum wsc_err store_h5_get_i64(hid_t object, const char *path, const char *name, int64_t *value,
                               bool *present) WSC_CHECKED;
-/** Scalar attribute of @p object from @p value in memory type @p type. */
+/** Write a scalar attribute of @p object: @p value of memory type @p type. */
 enum wsc_err store_h5_set(hid_t object, const char *path, const char *name, hid_t type,
                           const void *value) WSC_CHECKED;
 
-/** Attribute of @p object that is a number of any type; *present is whether there is one. */
+/** Attribute of @p object that is a number of any type; *present: it exists. */
 enum wsc_err store_h5_get_f64(hid_t object, const char *path, const char *name, double *value,
                               bool *present) WSC_CHECKED;
-/** Attribute of rank @p n_dims (0: scalar) from @p value in memory type @p type. */
+/** An attribute of rank @p n_dims (0: scalar) with @p value of memory type @p type. */
 struct store_attr {
     const char *name;
     hid_t type;
@@ -27,6 +27,6 @@ struct store_attr {
     const void *value;
 };
 enum wsc_err store_h5_put(hid_t object, const char *path, const struct store_attr *a) WSC_CHECKED;
-/** A bool, of the type by which h5py stores it. */
+/** Write a true bool with the type that h5py uses. */
 enum wsc_err store_h5_put_true(hid_t object, const char *path, const char *name) WSC_CHECKED;
 #endif

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Fixed-length text into a block of its size and a NUL. */
+/* Read a text of fixed length into a block of its size plus a NUL. */
 static enum wsc_err read_fixed(const char *path, hid_t attr, hid_t type, char **value)
 {
     size_t bytes = H5Tget_size(type);

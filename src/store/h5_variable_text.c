@@ -60,7 +60,8 @@ static enum wsc_err read_reference(const char *path, hid_t attr, struct referenc
     return WSC_OK;
 }
 
-/* Addresses and sizes of 8 bytes, counted from the start of the file: what everybody writes. */
+/* Check that addresses and sizes have 8 bytes and count from the start of the file, as all programs
+ * write them. */
 static enum wsc_err check_layout(const char *path, hid_t attr)
 {
     size_t address = 0, size = 0;
@@ -97,7 +98,7 @@ static enum wsc_err read_at(const char *path, int fd, void *out, uint64_t n, uin
     return WSC_OK;
 }
 
-/* Where the bytes of the object begin. */
+/* Find the first byte of the object. */
 static enum wsc_err find_object(const char *path, int fd, const struct reference *r, uint64_t *at)
 {
     unsigned char head[HEAD_BYTES];

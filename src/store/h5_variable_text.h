@@ -6,8 +6,10 @@
 
 #include <hdf5.h>
 
-/** Far above any configuration text; a hostile attribute cannot ask for more. */
+/** Limit far above the length of any configuration; it bounds the memory that a hostile attribute
+ *  can require. */
 enum { STORE_MAX_TEXT_BYTES = 64 << 20 };
-/** The text of variable length that @p attr of file @p path is, owned by the caller. */
+/** The text of attribute @p attr of file @p path, which has variable length; owned by the caller.
+ *  */
 enum wsc_err store_h5_variable_text(const char *path, hid_t attr, char **value) WSC_CHECKED;
 #endif

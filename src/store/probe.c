@@ -22,15 +22,15 @@
 
 extern char **environ;
 
-/* The running prober.  One for the process, as HDF5 is; a fork of its owner has none. */
+/* The running prober: one for the process, as HDF5 is. A fork of the process has none. */
 static struct {
     const char *program; /* NULL until store_probe_served() */
     pid_t pid, owner;
     int socket;
 } prober;
 
-/* This program's own file, also when another has taken its name since.  Under valgrind the link is
- * valgrind's and what is read from it is the program's. */
+/* The file of this program, also after another file got its name. Under valgrind the link leads to
+ * valgrind, and its target is the program. */
 static const char *own_file(void)
 {
     static const char link[] = "/proc/self/exe";
@@ -67,7 +67,7 @@ void store_probe_with(const char *program)
 
 /* ---- starting it ----------------------------------------------------------------------------- */
 
-/* Nothing of this process but the socket is left in the other: no lock, no connection. */
+/* The prober inherits nothing but the socket: no lock, no connection. */
 static int add_files(posix_spawn_file_actions_t *a, int socket)
 {
     int why = posix_spawn_file_actions_adddup2(a, socket, STDIN_FILENO);
@@ -77,7 +77,7 @@ static int add_files(posix_spawn_file_actions_t *a, int socket)
     return why;
 }
 
-/* The prober takes signals as a new program does, whatever this one blocks. */
+/* The prober handles signals like a new program, even if this process blocks some. */
 static int set_signals(posix_spawnattr_t *attr)
 {
     sigset_t none, all;
@@ -169,7 +169,7 @@ static int send_fd(int to, int fd)
     return n == 1 ? 0 : -1;
 }
 
-/* False when the prober has gone. */
+/* Ask the prober; false when it has ended. */
 static bool ask(int fd, struct store_verdict *verdict)
 {
     ssize_t n;
@@ -180,7 +180,7 @@ static bool ask(int fd, struct store_verdict *verdict)
     return n == sizeof *verdict;
 }
 
-/* A prober that has gone, killed by somebody who saw a process to spare, is started again once. */
+/* A prober that has ended, for example because a user killed it, is started again once. */
 static enum wsc_err probe(const char *path, int fd)
 {
     struct store_verdict v = {0};
@@ -200,7 +200,7 @@ static enum wsc_err probe(const char *path, int fd)
                         "use an older checkpoint, or make the dataset again");
 }
 
-/* O_NONBLOCK: opening a pipe would wait for its writer. */
+/* O_NONBLOCK, because opening a pipe would wait for its writer. */
 enum wsc_err store_probe(const char *path)
 {
     struct stat info;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Serves the requests of store_probe() (probe.c) in a process of its own: it checks HDF5 files.
- * The process is started from the program's own file, has one thread and has opened nothing, so it
- * may fork. Each request is an open descriptor. A child walks through all of that file except the
- * values, under a limit of processor time, and the way in which it ends is the verdict. A damaged
- * file can corrupt the memory of one child, but no later request. The process ends when the socket
- * closes, that is with the program that started it. */
+/* Serves the requests of store_probe() (probe.c) in a separate process: it checks HDF5 files. The
+ * process is started from the program's own file, has one thread and has opened nothing, so it may
+ * fork. Each request is an open descriptor. A child reads all of that file except the values, under
+ * a limit of processor time; the way in which the child ends is the verdict. A damaged file can
+ * corrupt the memory of one child, but no later request. The process ends when the socket closes,
+ * that is, with the program that started it. */
 #include "prober.h"
 #include "h5.h"
 #include "h5_error.h"
@@ -23,7 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Processor time for what is milliseconds of work, and time in all, for a slow file system. */
+/* Limit of processor time for some milliseconds of work, and limit of time in all, for a slow file
+ * system. */
 enum { MOST_CPU_SECONDS = 5, MOST_SECONDS = 120 };
 
 /* ---- the walk through a file ----------------------------------------------------------------- */
@@ -57,8 +58,8 @@ static herr_t look_at_link(hid_t root, const char *name, const H5L_info_t *link,
     return 0;
 }
 
-/* Read everything of a file that is read before its values.  What is only wrong, and ends nobody,
- * is found and named again by the program that asked. */
+/* Read the parts of a file that are read before its values. Errors that HDF5 reports do not count:
+ * the program that asked finds them itself. */
 static void look_at_file(int fd)
 {
     char path[32];
@@ -70,7 +71,7 @@ static void look_at_file(int fd)
     (void)H5Fclose(file);
 }
 
-/* The child ends silently, by itself, and in time. */
+/* The child ends by itself, in time and without a message. */
 static void limit(void)
 {
     static const int ends[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL, SIGABRT, SIGALRM,
@@ -136,7 +137,8 @@ static int receive_fd(int from)
 
 void store_prober_serve(int from)
 {
-    /* Signals to the whole process group are meant for the program, which may yet have to read. */
+    /* Signals to the whole process group are meant for the program, which may still have to read.
+     * */
     static const int group[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
     for (size_t i = 0; i < sizeof group / sizeof *group; i++)
         (void)signal(group[i], SIG_IGN);

@@ -14,17 +14,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* One sample is read whole: more than this is not a sequence any model can take. */
+/* Most tokens of a sample, which is read as a whole; no model takes more. */
 static const int64_t max_T = (int64_t)1 << 26;
-enum { MAX_ROWS = 6 }; /* of a sample, that of a pair */
+enum { MAX_ROWS = 6 }; /* most rows of a sample: those of a pair */
 
 /* An open file of samples with the two dataspaces of a read. */
 struct store_samples {
     char *path;
     hid_t file, dset, file_space, mem_space;
-    const char *name; /* of the dataset; static */
+    const char *name; /* name of the dataset; static */
     bool corpus, any_rows;
-    bool turned; /* uint32 of the other byte order */
+    bool turned; /* uint32 in the other byte order */
     int64_t n, T;
     int rows, n_dims;
     struct store_info info;
@@ -71,8 +71,7 @@ static enum wsc_err set_layout(struct store_samples *s, const struct store_info 
     return WSC_OK;
 }
 
-/* The attribute is what the Model Zoo goes by; one that contradicts the data shows an incomplete
- * file. */
+/* The Model Zoo uses this attribute; if it contradicts the data, the file is incomplete. */
 static enum wsc_err check_count(const struct store_samples *s)
 {
     int64_t n = 0;
@@ -86,7 +85,7 @@ static enum wsc_err check_count(const struct store_samples *s)
     return WSC_OK;
 }
 
-/* HDF5 takes uint32 of the other byte order for int32 bit by bit, without a look at the sign. */
+/* HDF5 converts uint32 of the other byte order to int32 bit by bit, without checking the sign. */
 static bool is_turned(hid_t dset)
 {
     const hid_t type = H5Dget_type(dset);
@@ -96,8 +95,8 @@ static bool is_turned(hid_t dset)
     return turned;
 }
 
-/* A cache that holds the chunks of a whole row of chunks, so that neighbouring samples do not
- * expand them again; bounded, since several files are open at a time. */
+/* A cache for a whole row of chunks, so that neighbouring samples do not expand them again. It is
+ * bounded, because several files are open at a time. */
 static hid_t cache_for(const struct store_info *info)
 {
     enum { SLOTS = 521, MIN_CACHE = 1 << 20, MAX_CACHE = 1 << 25 };
@@ -113,7 +112,7 @@ static hid_t cache_for(const struct store_info *info)
     return dapl;
 }
 
-/* Inspect first, since that decides how to open. */
+/* Inspect the dataset first, because its properties determine how to open it. */
 static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
 {
     struct store_info *const info = &s->info;
@@ -213,7 +212,8 @@ int store_samples_rows(const struct store_samples *s)
     return s->rows;
 }
 
-/* Rows input, mask, labels of T + 1 tokens that stand in the last row and the place after it. */
+/* Make the rows input, mask, labels from T + 1 tokens, which are stored in the last row and the
+ * element after it. */
 static void spread_corpus(int32_t *out, const int32_t *tokens, int64_t T)
 {
     for (int64_t t = 0; t < T; t++) {
@@ -224,7 +224,7 @@ static void spread_corpus(int32_t *out, const int32_t *tokens, int64_t T)
         out[2 * T + t] = tokens[t + 1];
 }
 
-/* @p n numbers. */
+/* Read @p n numbers. */
 static enum wsc_err read_selected(struct store_samples *s, int64_t i, int64_t n, int32_t *out)
 {
     const hid_t type = s->turned ? H5T_NATIVE_UINT32 : H5T_NATIVE_INT32;
@@ -259,7 +259,8 @@ enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out
     return read_selected(s, i, s->rows * s->T, out);
 }
 
-/* The place in the dataset of value @p at of sample @p i, as store_samples_read() counts. */
+/* Find where the dataset has value @p at of sample @p i, in the numbering of store_samples_read().
+ * */
 static void place_of(const struct store_samples *s, int64_t i, int64_t at, hsize_t place[3])
 {
     const int64_t row = at / s->T, t = at % s->T;

@@ -31,11 +31,11 @@ struct store_samples_writer {
     int n_sets;
     enum store_int type;
     struct libdeflate_compressor *deflate;
-    unsigned char *planes, *packed; /* a chunk: shuffled, compressed */
-    size_t n_planes, n_packed;      /* their bytes */
+    unsigned char *planes, *packed; /* buffers for a shuffled chunk, for a compressed one */
+    size_t n_planes, n_packed;      /* bytes of the two buffers */
 };
 
-/* By enum store_int. */
+/* Indexed by enum store_int. */
 static const size_t int_bytes[] = {4, 2};
 
 static hid_t create_dataset(const struct store_samples_writer *w, const struct set *s)
@@ -47,7 +47,7 @@ static hid_t create_dataset(const struct store_samples_writer *w, const struct s
     (void)H5Pset_shuffle(plist);
     (void)H5Pset_deflate(plist, GZIP_LEVEL);
     (void)H5Pset_fletcher32(plist);
-    /* Without times the same samples give the same bytes. */
+    /* Without times, equal samples give equal bytes. */
     (void)H5Pset_obj_track_times(plist, false);
     hid_t type = w->type == STORE_UINT16 ? H5T_STD_U16LE : H5T_STD_I32LE;
     hid_t dset = H5Dcreate2(w->file, s->name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
@@ -82,7 +82,7 @@ static enum wsc_err begin(struct store_samples_writer *w)
     return WSC_OK;
 }
 
-/* Room for one sample before and after compression; 4 bytes more for the checksum. */
+/* Allocate buffers for one sample before and after compression; 4 bytes more for the checksum. */
 static enum wsc_err make_buffers(struct store_samples_writer *w)
 {
     w->deflate = libdeflate_alloc_compressor(GZIP_LEVEL);
@@ -130,8 +130,8 @@ enum wsc_err store_samples_create(struct store_samples_writer **out, const char 
     return rc;
 }
 
-/* HDF5's shuffle filter on little-endian values: the first bytes of all, then the second ones, and
- * so on. */
+/* HDF5's shuffle filter for little-endian values: the first bytes of all values, then the second
+ * ones, and so on. */
 static void shuffle(struct store_samples_writer *w, const int32_t *data, size_t n)
 {
     for (size_t b = 0; b < int_bytes[w->type]; b++) {
@@ -172,7 +172,7 @@ static size_t add_checksum(unsigned char *data, size_t n)
     return n + 4;
 }
 
-/* The chunk as the filters of the dataset would make it, several times as fast as through them. */
+/* Write the chunk that the filters of the dataset would write, several times as fast. */
 static enum wsc_err write_chunk(struct store_samples_writer *w, struct set *s, const int32_t *data)
 {
     const size_t n_values = (size_t)(s->rows * s->T), n_bytes = n_values * int_bytes[w->type];
@@ -234,7 +234,7 @@ static void release(struct store_samples_writer **writer)
     *writer = NULL;
 }
 
-/* Flushed and closed before the file gets its name. */
+/* Flush and close the file before it is renamed. */
 static enum wsc_err finish(struct store_samples_writer *w)
 {
     for (const struct set *s = w->set; s < w->set + w->n_sets; s++)

@@ -16,23 +16,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts of a file that are no part of a state dict. */
+/* Level of the entries that do not belong to a state dict. */
 static const char own_level[] = "wsc.";
-/* Below it a name is one key, dots and all. */
+/* Level below which a name is one key, with all its dots. */
 static const char model_level[] = "model.";
-/* A dict whose keys are numbers; elsewhere numbers are the places of a list. */
+/* Level of a dict whose keys are numbers; elsewhere numbers are indices of a list. */
 static const char numbered_level[] = "state";
 
 /* ---- the tree of keys ------------------------------------------------------------------------ */
 
-/* The next part of a key: its length. */
+/* Length of the next part of a key. */
 static size_t part_length(const char *key, const char *rest)
 {
     const bool below_model = rest != key && !strncmp(key, model_level, sizeof model_level - 1);
     return below_model ? strlen(rest) : strcspn(rest, ".");
 }
 
-/* Containers are objects at first, a leaf is "*". */
+/* Add a key to the tree. Containers are objects at first; a leaf is "*". */
 static enum wsc_err add_key(json_t *tree, const char *key)
 {
     json_t *at = tree;
@@ -55,7 +55,7 @@ static bool is_number(const char *text)
     return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* Keys 0 .. n-1. */
+/* True when the keys are 0 to n - 1. */
 static bool is_list(const json_t *node)
 {
     char place[24];
@@ -66,7 +66,7 @@ static bool is_list(const json_t *node)
     return json_object_size(node) > 0;
 }
 
-/* A node of the tree with lists in place, and its PyTorch description. */
+/* A node of the tree with lists instead of objects, and its PyTorch description. */
 struct described {
     json_t *tree, *spec;
 };
@@ -84,7 +84,7 @@ static json_t *spec_of(const char *type, const json_t *context, json_t *children
 
 static struct described describe(json_t *node, const char *name);
 
-/* Places 0 .. n-1 in their order. */
+/* Elements 0 to n - 1 in order. */
 static struct described describe_list(json_t *node)
 {
     struct described d = {json_array(), NULL};
@@ -100,7 +100,7 @@ static struct described describe_list(json_t *node)
     return d;
 }
 
-/* Keys in the order in which they came; numbers below `state` stay numbers. */
+/* Keys in the order of insertion; numbers below `state` stay numbers. */
 static struct described describe_dict(json_t *node, const char *name)
 {
     struct described d = {json_object(), NULL};
@@ -129,7 +129,7 @@ static struct described describe(json_t *node, const char *name)
     return list ? describe_list(node) : describe_dict(node, name);
 }
 
-/* The pair [tree, text of its description]; the tree is given up. */
+/* The pair [tree, text of its description]; takes the tree. */
 static json_t *pair_of(json_t *tree)
 {
     struct described d = describe(tree, "");
@@ -153,7 +153,7 @@ static const char *torch_type(const struct store_entry *e)
     return name[e->type];
 }
 
-/* What cstorch reads before it opens the dataset. */
+/* The description that cstorch reads before it opens the dataset. */
 static json_t *tensor_metadata(const struct store_entry *e)
 {
     json_t *shape = json_array();
@@ -169,7 +169,7 @@ static json_t *number_metadata(const struct store_entry *e)
     return json_pack("{s:s, s:o}", "__TYPE__", "ScalarSerializer", "scalar_value", value);
 }
 
-/* What describes a tensor, as attributes of its dataset. */
+/* Write the description of a tensor as attributes of its dataset. */
 static enum wsc_err put_tensor(const struct store_file *f, const struct store_entry *e)
 {
     const struct store_attr shapes = {
@@ -192,7 +192,8 @@ static enum wsc_err put_json(const struct store_file *f, const char *name, json_
     return rc;
 }
 
-/* An attribute `<key>.__metadata__` with the value's description, as if it were saved alone. */
+/* Write the attribute `<key>.__metadata__` with the description of the value, as if it were saved
+ * alone. */
 static enum wsc_err put_metadata(const struct store_file *f, const struct store_entry *e)
 {
     json_t *alone = json_object();
@@ -209,13 +210,14 @@ static enum wsc_err put_metadata(const struct store_file *f, const struct store_
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
-/* A part of ours, which cstorch does not know. */
+/* True for entries of this program, which cstorch does not know. */
 static bool is_own(const struct store_entry *e)
 {
     return !strncmp(e->name, own_level, sizeof own_level - 1);
 }
 
-/* A model's names have two levels in a state dict: the part of the trainer, and the name. */
+/* True for entries of the state dict. Names of a model have two levels there: the part of the
+ * trainer, and the name. */
 static bool belongs(const struct store_entry *e)
 {
     const size_t n = sizeof model_level - 1;

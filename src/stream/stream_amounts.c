@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What moves of a stage in a step: bytes of weights and gradients on the emulated links, parameters
- * that MemoryX updates, elements among which it chooses masks, densities for the wafer's cycles.
- * All follow from counts of kept weights (model_density.c), which are functions of the params and
- * the step.  A ledger in the net keeps those of a few steps, as roles are not all in the same one;
- * roles of several threads read it, and one of them at a time writes a page. */
+/* Computes the amounts of a stage in a step: bytes of weights and gradients on the emulated links,
+ * parameters that MemoryX updates, elements among which it chooses masks, densities for the wafer's
+ * cycles. They follow from counts of kept weights (model_density.c), which are functions of params
+ * and step. A ledger in the net keeps the amounts of a few steps, because roles are not all in the
+ * same step. Roles on several threads read it; one of them at a time writes a page. */
 #include "stream_ledger.h"
 
 #include <wsc/check.h>
@@ -13,10 +13,11 @@
 #include <math.h>
 #include <stdatomic.h>
 
-/* Hall, Schreiber, Lie: 32 bits per parameter and direction; gradients go up in 32 bits. */
+/* Bytes on the links. Hall, Schreiber, Lie: 32 bits per parameter and direction; gradients are sent
+ * in 32 bits. */
 enum { GRADIENT_BYTES = 4, DENSE_VALUE_BYTES = 2 };
 
-/* A tensor in the fewer bytes: its non-zeros of @p each, or all of them. */
+/* Bytes of a tensor in the shorter form: its non-zeros with @p each bytes, or all elements. */
 static int64_t least_bytes(int64_t kept, double each, int64_t dense)
 {
     const double sparse = ceil((double)kept * each);
@@ -58,17 +59,18 @@ void stream_amounts_of(const struct hw *hw, const struct model *model, int stage
 
 /* ---- the ledger ------------------------------------------------------------------------------ */
 
-/* Steps that roles of a rank may be in at once, and one more. */
+/* Number of steps that roles of a rank may be in at once, plus one. */
 enum { N_PAGES = 4 };
 
 struct page {
-    _Atomic int64_t updates;      /* UNWRITTEN: none yet */
+    _Atomic int64_t updates;      /* number of updates of the step; UNWRITTEN: the page is empty */
     struct stream_amounts *stage; /* owned, n_stages */
 };
 struct stream_ledger {
     struct page page[N_PAGES];
     int oldest;
-    atomic_flag writes; /* somebody writes a page, which takes less than others sleep */
+    /* set while a thread writes a page, which takes less time than a sleep of the others */
+    atomic_flag writes;
 };
 static const int64_t UNWRITTEN = INT64_MIN;
 
@@ -94,7 +96,7 @@ void stream_ledger_destroy(struct stream_ledger **ledger)
     *ledger = NULL;
 }
 
-/* The page of the step, NULL where nobody has written it. */
+/* The page of the step; NULL: it was not written yet. */
 static const struct page *find_page(const struct stream_ledger *l, int64_t updates)
 {
     for (int i = 0; i < N_PAGES; i++)
@@ -103,7 +105,7 @@ static const struct page *find_page(const struct stream_ledger *l, int64_t updat
     return NULL;
 }
 
-/* Instead of the oldest, which no role needs any more; the caller alone writes. */
+/* Write a page over the oldest one, which no role needs any more. Only the caller writes. */
 static const struct page *write_page(const struct stream_net *net, int64_t updates)
 {
     struct stream_ledger *l = net->ledger;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Shares of the wafers cut at subtrees of the canonical tree, so that no edge of the SwarmX tree
+/* Cuts the shares of wafers at subtrees of the canonical tree, so that no edge of the SwarmX tree
  * carries more than STREAM_CUT_VECTORS gradient vectors in a micro-batch (docs/decisions/0032).
- *
- * Micro-batches, SwarmX nodes and wafers form one tree; from its root down, the range of a node is
- * cut among its children by dynamic programming over points of a grid, such that every child gets
- * at most two maximal subtrees and the host needs the least time: the largest share of a wafer,
- * summed over the micro-batches.  A range
- * of two subtrees is cut alike wherever it lies, so that there are few different cases.
- * Which wafer computes a micro-shard changes no value; the emulated wafers stay even
- * (stream_batch.c).  job calls stream_cut_batch() before the first pass. */
+ * Micro-batches, SwarmX nodes and wafers form one tree. From its root down, dynamic programming
+ * over the points of a grid cuts the range of a node among its children: every child gets at most
+ * two maximal subtrees, and the time of the host is minimal (the largest share of a wafer, summed
+ * over micro-batches). A range of two subtrees is cut in the same way at any position, so there are
+ * few different cases. Values do not depend on which wafer computes a micro-shard, and the emulated
+ * wafers keep even shares (stream_batch.c). job calls stream_cut_batch() before the first pass. */
 #include "stream_cuts.h"
 
 #include <wsc/check.h>
@@ -18,10 +16,11 @@
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-/* A range of at most two maximal subtrees, up to its place: levels from 1, 0: no subtree. */
+/* A range of at most two maximal subtrees, whatever its position. Levels count from 1; 0: no
+ * subtree. */
 struct range_kind {
     int left, right;
-    bool truncated; /* the last one has fewer items than its level says */
+    bool truncated; /* the last subtree has fewer items than its level has room for */
 };
 
 static int root_level(int64_t n_items)
@@ -38,8 +37,8 @@ static int64_t end_of(int64_t n_items, int64_t first, int level)
     return last < n_items ? last : n_items;
 }
 
-/* Level of the largest subtree that starts at @p first and ends by @p end, the lowest of those with
- * the same items; *@p stop: its end. */
+/* Level of the largest subtree that starts at @p first and ends at @p end or before; of levels with
+ * equal items the lowest. *@p stop: end of the subtree. */
 static int level_at(int64_t n_items, int64_t first, int64_t end, int64_t *stop)
 {
     int level = first ? __builtin_ctzll((uint64_t)first) : root_level(n_items);
@@ -51,7 +50,7 @@ static int level_at(int64_t n_items, int64_t first, int64_t end, int64_t *stop)
     return level;
 }
 
-/* False: more than two subtrees. */
+/* False: the range has more than two subtrees. */
 static bool kind_of(int64_t n_items, int64_t first, int64_t end, struct range_kind *kind)
 {
     int64_t at = end;
@@ -70,25 +69,26 @@ static bool kind_of(int64_t n_items, int64_t first, int64_t end, struct range_ki
 
 /* ---- the tree of shares ---------------------------------------------------------------------- */
 
-/* Nodes whose subtrees are equal are one shape.  Shape 0 is a wafer, which has no children. */
+/* A shape: nodes with equal subtrees have one shape. Shape 0 is a wafer, which has no children. */
 struct shape {
-    int first_child, n_children; /* in cuts.child */
-    bool in_turn;                /* its children are micro-batches, one after the other */
+    int first_child, n_children; /* indices in cuts.child */
+    bool in_turn;                /* the children are micro-batches, which run one after the other */
     int64_t n_wafers;
-    struct answer *answer; /* owned; one for each kind of range, made when it is asked for */
+    struct answer *answer; /* owned; one for each kind of range, computed when it is needed */
 };
-/* The time of a range, in micro-shards, and where the children's ranges end, from its start. */
+/* The result for a range: its time in micro-shards, and the ends of the ranges of the children,
+ * relative to its start. */
 struct answer {
     bool known;
     int64_t time;
     int64_t *end; /* owned, n_children */
 };
-enum { MICRO_FANOUT = 64 }; /* of the part of the tree that has micro-batches */
+enum { MICRO_FANOUT = 64 }; /* fan-out of the part of the tree that has micro-batches */
 struct cuts {
     int64_t n_items;
-    int n_levels; /* of a range: 0 .. n_levels - 1 */
+    int n_levels; /* levels of a range are 0 to n_levels - 1 */
     struct shape *shape;
-    int *child; /* shapes, in the order of the wafers */
+    int *child; /* owned: shapes of children, in the order of the wafers */
     int n_shapes, n_child, most_shapes;
 };
 
@@ -98,7 +98,7 @@ static bool same_children(const struct cuts *c, const struct shape *s, const int
            !memcmp(c->child + s->first_child, child, (size_t)n * sizeof *child);
 }
 
-/* The shape with these children, a new one when there is none. */
+/* The shape with these children, which is added if there is none. */
 static int shape_of(struct cuts *c, const int *child, int n, bool in_turn)
 {
     for (int i = 1; i < c->n_shapes; i++)
@@ -113,8 +113,8 @@ static int shape_of(struct cuts *c, const int *child, int n, bool in_turn)
     return c->n_shapes++;
 }
 
-/* Shape of the whole SwarmX tree; @p of_node is scratch for all its nodes.  Children of a node have
- * higher numbers than it. */
+/* Shape of the whole SwarmX tree. @p of_node: scratch memory for all nodes. Children have higher
+ * numbers than their parent. */
 static int shape_of_tree(struct cuts *c, const struct stream_topology *t, int *of_node)
 {
     int child[STREAM_MAX_FANOUT] = {0};
@@ -154,14 +154,15 @@ static enum wsc_err time_of(struct cuts *c, int shape, int64_t first, int64_t en
     return WSC_OK;
 }
 
-/* A state of the programme: children so far end at a point of the grid. */
+/* A state of the dynamic programming: the ranges of the children so far end at a point of the grid.
+ * */
 struct state {
-    int64_t most, sum; /* of the children's times; most < 0: cannot be */
-    int from;          /* point where the last of them begins */
+    int64_t most, sum; /* largest time and sum of times of the children; most < 0: impossible */
+    int from;          /* point at which the range of the last child begins */
 };
 /* The grid of one range, and the states of all its points after each child. */
 struct grid {
-    int n;               /* points */
+    int n;               /* number of points */
     int64_t *point;      /* owned, n */
     struct state *state; /* owned, (n_children + 1) n */
 };
@@ -174,8 +175,8 @@ static int bits_of(int n)
     return bits;
 }
 
-/* Eight cells or more of each child's mean share, at subtrees of one level; the join of the two
- * subtrees of the range is a point. */
+/* Make a grid with at least eight cells for the mean share of a child, at subtrees of one level.
+ * The border between the two subtrees of the range is a point. */
 static enum wsc_err grid_create(struct grid *g, const struct cuts *c, int n_children, int64_t first,
                                 int64_t end)
 {
@@ -205,8 +206,8 @@ static void grid_fini(struct grid *g)
     wsc_free(g->state);
 }
 
-/* Wafers work side by side, micro-batches in turn; of equals the one that is better the other way.
- */
+/* Compare two states. Wafers run at the same time, so the largest time counts first; micro-batches
+ * run one after the other, so the sum counts first. The other value decides between equals. */
 static bool is_better(const struct shape *s, const struct state *a, const struct state *b)
 {
     const int64_t a_time = s->in_turn ? a->sum : a->most, b_time = s->in_turn ? b->sum : b->most;
@@ -215,14 +216,14 @@ static bool is_better(const struct shape *s, const struct state *a, const struct
     return a_time < b_time || (a_time == b_time && a_other < b_other);
 }
 
-/* Where a child would begin and end on the grid, and the states before and after it. */
+/* A trial: points at which a child would begin and end, and the states before and after it. */
 struct trial {
     int child, from, to;
     const struct state *before;
     struct state *after;
 };
 
-/* Improve the state at the trial's end, if the range has at most two subtrees. */
+/* Improve the state at the end of the trial, if its range has at most two subtrees. */
 static enum wsc_err try_child(struct cuts *c, const struct grid *g, const struct shape *s,
                               const struct trial *t)
 {
@@ -239,7 +240,7 @@ static enum wsc_err try_child(struct cuts *c, const struct grid *g, const struct
     return WSC_OK;
 }
 
-/* The best state at t->to, from every point that is at most @p limit items before it. */
+/* Find the best state at t->to, from all points at most @p limit items before it. */
 static enum wsc_err try_points(struct cuts *c, const struct grid *g, const struct shape *s,
                                struct trial *t, int64_t limit)
 {
@@ -251,7 +252,7 @@ static enum wsc_err try_points(struct cuts *c, const struct grid *g, const struc
     return WSC_OK;
 }
 
-/* Adds the states after child number @p k, which gets at most @p limit items. */
+/* Compute the states after child @p k, which gets at most @p limit items. */
 static enum wsc_err add_child(struct cuts *c, const struct grid *g, const struct shape *s, int k,
                               int64_t limit)
 {
@@ -263,8 +264,8 @@ static enum wsc_err add_child(struct cuts *c, const struct grid *g, const struct
     return WSC_OK;
 }
 
-/* Most items that child @p k of @p s is tried with: four times its even share.  Pieces of equal
- * level, one or two of them for each child, always fit this (docs/decisions/0032). */
+/* Most items that are tried for child @p k of @p s: four times its even share. One or two subtrees
+ * of equal level for each child are always within this limit (docs/decisions/0032). */
 static int64_t limit_of(const struct cuts *c, const struct shape *s, int k, int64_t total)
 {
     const int64_t n = c->shape[c->child[s->first_child + k]].n_wafers;
@@ -273,7 +274,7 @@ static int64_t limit_of(const struct cuts *c, const struct shape *s, int k, int6
     return 1 + (by_wafers > by_children ? by_wafers : by_children);
 }
 
-/* Read the ends of the children's ranges from the last state back. */
+/* Follow the states from the last one back, and store the ends of the children's ranges. */
 static void read_ends(const struct grid *g, const struct shape *s, struct answer *out)
 {
     int at = g->n - 1;
@@ -298,7 +299,7 @@ static enum wsc_err cut_on_grid(struct cuts *c, const struct shape *s, const str
     return WSC_OK;
 }
 
-/* The answer of a kind of range; NULL without memory. */
+/* The answer for a kind of range. NULL: no memory. */
 static struct answer *answer_of(const struct cuts *c, struct shape *s,
                                 const struct range_kind *kind)
 {
@@ -328,7 +329,7 @@ static enum wsc_err best_cut(struct cuts *c, int shape, int64_t first, int64_t e
 
 /* ---- the shares ------------------------------------------------------------------------------ */
 
-/* Write where the shares of all wafers below @p shape begin, from *@p to on. */
+/* Write the first micro-shards of the shares of all wafers below @p shape, from *@p to on. */
 static enum wsc_err write_cuts(struct cuts *c, int shape, int64_t first, int64_t end, int64_t **to)
 {
     const struct shape *s = &c->shape[shape];
@@ -374,7 +375,7 @@ static void cuts_fini(struct cuts *c)
     wsc_free(c->child);
 }
 
-/* The cuts of all micro-batches of @p b, and the end, to @p cut. */
+/* Write the cuts of all micro-batches of @p b, and the end, to @p cut. */
 static enum wsc_err cut_batch(struct cuts *c, const struct stream_topology *t,
                               const struct stream_batch *b, int64_t *cut)
 {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Typed messages over the links of comm, which know eight words and a payload only.
- *
- * A row of STREAM_MSG_MAP says which struct travels in the words.  A typed message lies in memory
- * as that of comm does, and all ranks run the same program on the same kind of machine: nothing is
- * converted.  The receiver names the message that the protocol allows next, see stream_recv().
- * Weights, gradients and credits are in stream_transfer.c, which builds on these functions. */
+/* Typed messages over the links of comm, which transfers eight words and a payload. A row of
+ * STREAM_MSG_MAP names the struct that the words contain. A typed message has the layout of the
+ * message of comm, and all ranks run the same program on the same kind of machine, so nothing is
+ * converted. The receiver names the message that the protocol allows next (stream_recv()).
+ * stream_transfer.c has weights, gradients and credits and calls these functions. */
 #include <wsc/stream.h>
 
 #include <wsc/check.h>
@@ -13,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Both views of a message have every member at the same place. */
+/* The two types of a message have every member at the same offset. */
 _Static_assert(offsetof(struct stream_msg, kind) == offsetof(struct comm_msg, kind) &&
                    offsetof(struct stream_msg, index) == offsetof(struct comm_msg, index) &&
                    offsetof(struct stream_msg, step) == offsetof(struct comm_msg, step) &&
@@ -24,7 +23,8 @@ _Static_assert(offsetof(struct stream_msg, kind) == offsetof(struct comm_msg, ki
                    sizeof(struct stream_msg) == sizeof(struct comm_msg),
                "the two views of a message differ");
 
-/* A field fits the words that its row says; all words travel, so that nothing is looked up. */
+/* A struct fits into the words that its row gives. All words are sent, so that the sender needs no
+ * table. */
 #define XX(name, number, bytes, text)                                                              \
     _Static_assert((bytes) <= sizeof(((struct stream_msg *)0)->field), text);
 STREAM_MSG_MAP(XX)
@@ -53,7 +53,7 @@ enum wsc_err stream_signal(struct comm_link *link, const struct stream_msg *msg)
     return comm_signal(link, &msg->wire);
 }
 
-/* "gradients of step 4, index 7". */
+/* Write "gradients of step 4, index 7". */
 static void describe(char *text, size_t size, int32_t kind, int64_t step, int index)
 {
     (void)snprintf(text, size, "%s (%d) of step %lld, index %d", text_of(kind), (int)kind,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The links of a machine: between a parent and each of its children one for weights, one for
- * credits and one for what comes up; between shard 0 and every other shard a pair; inside a shard
- * one from the taking program to the sending one.  Every rank opens the same links in the same
- * order (comm_link_open).  cluster makes the net, and forms it again after a fault. */
+/* The links of a machine. A parent and a child have three: for weights, for credits and for
+ * messages to the parent. Shard 0 and every other shard have a pair. Inside a shard, one leads from
+ * the receiving program to the sending one. Every rank opens the links in the same order
+ * (comm_link_open). cluster creates the net, and forms it again after a fault. */
 #include "stream_ledger.h"
 #include "stream_parts.h"
 #include "stream_topology.h"
@@ -11,7 +11,7 @@
 #include <wsc/mem.h>
 #include <wsc/rng.h>
 
-/* Payloads of gradients that may wait at one link; weights are bounded by credits. */
+/* Payloads of gradients that may wait at one link; credits bound those of weights. */
 enum { GRADS_WAITING = 1 };
 
 /* ---- what joins two roles -------------------------------------------------------------------- */
@@ -19,13 +19,14 @@ enum { GRADS_WAITING = 1 };
 /* An edge: three links between a parent and a child. */
 struct edge {
     int parent, child; /* roles */
-    int n_down, n_up;  /* its number among those of the parent, and of the child */
+    int n_down, n_up;  /* number of the edge among those of the parent, and of the child */
     int64_t latency_ps;
     struct stream_link link;
 };
 enum link_of_edge { WEIGHTS, CREDIT, DATA, N_LINKS };
 
-/* Gradients come to a port of MemoryX from all planes at once, which may crowd it. */
+/* Rate of the edge to the parent: gradients of all planes arrive at a port of MemoryX at the same
+ * time, which may slow it (incast). */
 static int64_t rate_of(const struct stream_net *net, const struct edge *j, enum link_of_edge link)
 {
     const double incast = net->hw->cluster->memoryx.incast;
@@ -37,14 +38,15 @@ static int64_t rate_of(const struct stream_net *net, const struct edge *j, enum 
     return left > 0 ? left : 1;
 }
 
-/* SwarmX nodes pass on what has come of a message, and wafers compute with it; shards add whole
- * gradients. */
+/* True when messages are forwarded or used as they arrive: by SwarmX nodes and wafers. Shards add
+ * complete gradients. */
 static bool is_early(const struct stream_net *net, const struct edge *j, enum link_of_edge link)
 {
     return link == WEIGHTS || (link == DATA && j->parent >= net->topology->n_shards);
 }
 
-/* The rate and latency of the edge; upwards only where the reduction takes time. */
+/* Rate and latency of the edge; with latency in the direction of the root only where the reduction
+ * takes time. */
 static struct comm_link_spec spec_of(const struct stream_net *net, const struct edge *j,
                                      enum link_of_edge link)
 {
@@ -67,8 +69,8 @@ static struct comm_link_spec spec_of(const struct stream_net *net, const struct 
                                             wsc_rng_stream(WSC_RNG_LOSS, which)}};
 }
 
-/* What an edge has carried stays when the tree is formed again: it belongs to the child, of which
- * the top of the tree has one for each shard. */
+/* The counter of an edge is kept when the tree is formed again. It belongs to the child; the top of
+ * the tree has one for each shard. */
 static struct stream_carried *carried_by(struct stream_net *net, const struct edge *j)
 {
     const int n_shards = net->topology->n_shards;
@@ -131,7 +133,7 @@ static enum wsc_err visit_children(struct stream_net *net, int i, edge_fn visit)
     return WSC_OK;
 }
 
-/* Every edge, in the same order on every rank. */
+/* Call @p visit for every edge, in the same order on every rank. */
 static enum wsc_err visit_edges(struct stream_net *net, edge_fn visit)
 {
     const struct stream_topology *t = net->topology;
@@ -265,7 +267,7 @@ void stream_net_bytes(const struct stream_net *net, int64_t *down, int64_t *up)
 
 /* ---- kept weights ---------------------------------------------------------------------------- */
 
-/* Most bytes that one list keeps of the stages' weights, of which it gets one of @p n_parts. */
+/* Most bytes that one list keeps of the weights of stages, of which it gets one of @p n_parts. */
 static int64_t most_in_list(const struct stream_net *net, int n_parts)
 {
     const int64_t limit = net->hw->cluster->stream.keep_bytes;
@@ -278,7 +280,7 @@ static int64_t most_in_list(const struct stream_net *net, int n_parts)
     return sum < limit ? sum : limit;
 }
 
-/* How many edges of @p side lead to another rank and keep what they carry. */
+/* Number of edges of @p side that lead to another rank and keep their payloads. */
 static int n_keeping(const struct stream_side *side)
 {
     int n = 0;
@@ -287,7 +289,8 @@ static int n_keeping(const struct stream_side *side)
     return n;
 }
 
-/* A shard keeps what it has packed; links that pass on whole vectors name the same ones. */
+/* Bytes that a role keeps: a shard keeps its packed weights; links that forward whole vectors name
+ * the same payloads. */
 static int64_t kept_by_role(const struct stream_net *net, int role)
 {
     const struct stream_ports *p = &net->ports[role];
@@ -311,7 +314,7 @@ int64_t stream_net_kept_bytes(const struct stream_net *net)
 
 /* ---- what was carried ------------------------------------------------------------------------ */
 
-/* Each rank has counted what its own roles sent. */
+/* Add the counters of a rank, which has counted the bytes that its own roles sent. */
 static void add_carried(struct stream_carried *all, const struct stream_carried *one)
 {
     all->between_ranks |= one->between_ranks;
@@ -325,7 +328,7 @@ static void add_carried(struct stream_carried *all, const struct stream_carried 
 enum wsc_err stream_net_carried(const struct stream_net *net, struct stream_carried **out, int *n)
 {
     const int n_ranks = comm_size(net->comm), per_rank = net->n_carried;
-    struct stream_carried *all; /* of edge i and rank r at i n_ranks + r */
+    struct stream_carried *all; /* counters of edge i and rank r at i n_ranks + r */
     *out = NULL;
     *n = 0;
     TRY_NEW(all, WSC_MEM_STREAM, (int64_t)n_ranks * per_rank);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Payloads of stages with sparse tensors: masks and non-zeros down, gradients of non-zeros up.
- *
- * The weights of a stage carry their own masks, so whoever multiplies or cuts needs no other
- * source; gradients carry counts alone, since both ends of a step know the mask, and equal masks on
- * all wafers make their vectors add element by element along the canonical tree.  A shard's part
- * begins at whole blocks of 1024 elements, so its bits are whole words of the tensor's mask.
+/* Payloads of stages with sparse tensors: weights as masks and non-zeros, gradients as non-zeros.
+ * The weights of a stage contain their masks, so no role needs another source for them. Gradients
+ * contain counts alone, because both ends of a link know the mask in a step; all wafers have equal
+ * masks, so their vectors are added element by element along the canonical tree. The part of a
+ * shard begins at a whole block of 1024 elements, so its bits are whole words of the tensor's mask.
  * Called by memoryx_send.c and memoryx_take.c, stream_transfer.c, swarmx_reduce.c, wafer_stage.c.
- */
+ * */
 #include "stream_packed.h"
 
 #include <wsc/check.h>
@@ -17,9 +16,9 @@
 
 enum { WORD_BITS = 64, WORD_BYTES = 8, HEAD_ALIGNMENT = 64 };
 
-/* How one view travels. */
+/* Header of a view in a payload. */
 struct stream_packed_head {
-    int64_t n_kept; /* of the part; -1: all elements */
+    int64_t n_kept; /* non-zeros of the part; -1: all elements are sent */
     int64_t dense_gradient;
 };
 
@@ -31,7 +30,7 @@ bool stream_is_packed(const struct model *model, int stage)
     return false;
 }
 
-/* A tied table is streamed twice and gathered by rows: it stays as it is. */
+/* A tied table is streamed twice and gathered by rows, so it is always dense. */
 bool stream_packs_tensor(const struct model *model, int tensor, int64_t n_kept)
 {
     const struct model_tensor *t = &model->tensor[tensor];
@@ -64,7 +63,7 @@ static int64_t part_elems(const struct model *model, int stage, int v, struct st
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* Where view @p v's data stand, @p at bytes from the start; returns where they end. */
+/* Set where the data of view @p v are, @p at bytes after the start. Returns the end of the data. */
 static int64_t place_view(const struct model *model, const char *payload, int64_t at, int64_t n,
                           struct model_weights *w)
 {
@@ -108,7 +107,8 @@ void stream_packed_open(const struct model *model, int stage, struct stream_part
     }
 }
 
-/* The weights of the whole stage as the parts say: all parts of a tensor travel in one way. */
+/* Add the counts of a part to those of the whole stage: all parts of a tensor are either packed or
+ * dense. */
 static void add_counts(struct model_weights *whole, const struct model_weights *part, int n_views)
 {
     for (int v = 0; v < n_views; v++) {
@@ -117,7 +117,7 @@ static void add_counts(struct model_weights *whole, const struct model_weights *
     }
 }
 
-/* Copy view @p v of part @p m; *@p kept: non-zeros of the parts before it. */
+/* Copy view @p v of part @p m; *@p kept: number of non-zeros of the parts before it. */
 static void copy_view(const struct model *model, int64_t n_elems, struct stream_part_of of,
                       const struct model_weights *part, const struct model_weights *whole,
                       int64_t *kept)
@@ -205,7 +205,7 @@ int64_t stream_grad_elems(const struct model *model, int stage, int n_shards, co
     return n;
 }
 
-/* One vector: of every view the elements of the part, which follow each other. */
+/* Copy one vector: the elements of the part of every view, one view after the other. */
 static float *cut_vector(const int64_t *count, int n_views, struct stream_part_of of,
                          const float *whole, float *part)
 {

@@ -10,7 +10,7 @@
 #define WSC_STREAM_PACKED_H
 #include <wsc/stream.h>
 
-/* Put the parts of all shards together: @p part[m], whose references stay, become *@p whole. */
+/* Join the parts of all shards, @p part[m], to *@p whole. The references to the parts are kept. */
 enum wsc_err stream_packed_join(struct comm *comm, const struct model *model, int stage,
                                 struct comm_buf *const *part, int n_shards,
                                 struct comm_buf **whole) WSC_CHECKED;

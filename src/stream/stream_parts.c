@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Weights of several shards are put together, and gradients cut, by whoever is below the shards.
- *
- * Where messages move while ranks compute, the whole vector is written as far as all parts have
- * come, from its first element on, or in the backward pass from its last one, and a piece of
- * gradients goes into the parts when it is final.  A whole vector is kept until the next update, so
- * that links below know it when it is sent again, as with one shard (docs/decisions/0031).
- * Elements, order and messages are those of whole vectors. */
+/* Joins the weights of several shards, and cuts gradients into parts for them, at the role below
+ * the shards. If messages are transferred while ranks compute, the whole vector is written as far
+ * as all parts have arrived, from its first element on, or from its last one in the backward pass;
+ * a piece of gradients is written into the parts when it is final. A whole vector is kept until the
+ * next update, so that the links below recognize it when it is sent again, as with one shard
+ * (docs/decisions/0031). Elements, order and messages are equal to those of whole vectors. */
 #include "stream_parts.h"
 
 #include "stream_packed.h"
@@ -16,7 +15,7 @@
 
 #include <string.h>
 
-/* Elements that are put together at a time for each shard: 60 KiB of fp32. */
+/* Elements of each shard that are joined at a time: 60 KiB of fp32. */
 enum { PIECE_ELEMS = 15360 };
 
 enum wsc_err stream_parts_create(struct stream_ports *ports)
@@ -56,7 +55,7 @@ static int64_t elem_bytes(const struct stream_ports *ports)
     return num_format_bytes(ports->net->model->format);
 }
 
-/* Elements [first, end) of the whole vector from the parts, as soon as these have them. */
+/* Write elements [first, end) of the whole vector as soon as the parts have them. */
 static void join_range(const struct stream_ports *ports, int stage, struct stream_range range)
 {
     const struct model *model = ports->net->model;
@@ -93,7 +92,7 @@ enum wsc_err stream_parts_join_until(const struct stream_ports *ports, const str
     return WSC_OK;
 }
 
-/* Only when all parts are there is it known where their tensors lie. */
+/* Join packed parts. The positions of the tensors are known only when all parts are there. */
 static enum wsc_err join_packed(const struct stream_ports *ports, const struct stream_at *at,
                                 struct comm_buf **whole)
 {
@@ -146,7 +145,7 @@ static int64_t part_bytes(const struct stream_ports *ports, int stage, int m, in
            stream_stage_part_grads(ports->net->model, stage, m, ports->up.n);
 }
 
-/* Elements [first, end) of vector @p i of the list at @p whole into shard @p m's part. */
+/* Copy elements [first, end) of vector @p i of the list @p whole into the part of shard @p m. */
 static void cut_range(const struct stream_ports *ports, int stage, int m, int i,
                       struct stream_range range, const float *whole, struct comm_buf *part)
 {
@@ -177,7 +176,7 @@ enum wsc_err stream_parts_open(const struct stream_ports *ports, int stage, int 
                                struct comm_buf **part)
 {
     struct stream_parts *p = ports->parts;
-    release(p->gradients); /* of a stage without any */
+    release(p->gradients); /* parts of an earlier stage */
     p->n_cut = 0;
     for (int m = 0; m < ports->up.n; m++) {
         TRY(comm_buf_create_open(ports->net->comm, &p->gradients[m],
@@ -187,7 +186,7 @@ enum wsc_err stream_parts_open(const struct stream_ports *ports, int stage, int 
     return WSC_OK;
 }
 
-/* Bytes of shard @p m's part after the first @p n_before elements of the list. */
+/* Bytes of the part of shard @p m after the first @p n_before elements of the list. */
 static int64_t bytes_after(const struct stream_ports *ports, int stage, int m, int n_sums,
                            int64_t n_before)
 {
@@ -206,9 +205,9 @@ enum wsc_err stream_parts_cut_until(const struct stream_ports *ports, int stage,
 {
     struct stream_parts *p = ports->parts;
     const int64_t n_grads = ports->net->model->stage[stage].n_grads, n_all = n_sums * n_grads;
-    if (!p->gradients[0]) return WSC_OK; /* all have left */
+    if (!p->gradients[0]) return WSC_OK; /* all parts have been sent */
     while (p->n_cut < n_final) {
-        /* Within one vector at a time. */
+        /* A step stays within one vector. */
         const int64_t end = n_all - p->n_cut, i = (end - 1) / n_grads;
         const int64_t wanted = n_all - n_final, first = wanted > i * n_grads ? wanted : i * n_grads;
         for (int m = 0; m < ports->up.n; m++)

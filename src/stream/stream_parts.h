@@ -1,50 +1,50 @@
-/** Parts of several shards, at the role below them: the root of the tree or a lone wafer.
- *  stream_transfer.c receives and sends the messages, see there; without several shards nothing
- *  here is called.
- */
+/** Parts of several shards, at the role below them: the root of the tree, or the only wafer.
+ *  stream_transfer.c receives and sends the messages; with one shard it does not call. */
 #ifndef WSC_STREAM_PARTS_H
 #define WSC_STREAM_PARTS_H
 #include <wsc/stream.h>
 
-/* What is under way, one stage in each direction. */
+/* Stages in transfer, one in each direction. */
 struct stream_parts {
     struct comm_kept kept; /* whole vectors of weights, by stage */
-    int64_t updates;       /* of the weights that they have */
-    /* Weights that come: one reference of each part and of the whole vector until all is there. */
+    int64_t updates;       /* number of updates of the weights in `kept` */
+    /* Weights that arrive: one reference to each part and to the whole vector until it is complete.
+     * */
     struct comm_buf *weights[STREAM_MAX_FANOUT], *whole;
-    int64_t n_joined; /* elements of the whole that are written, in the order of their use */
-    /* Gradients that leave: one reference of each part until all is cut. */
+    int64_t n_joined; /* elements of `whole` that are written, in the order of their use */
+    /* Gradients that are sent: one reference to each part until all vectors are cut. */
     struct comm_buf *gradients[STREAM_MAX_FANOUT];
-    int64_t n_cut; /* elements of all vectors, from the last one on */
+    int64_t n_cut; /* elements of all vectors that are cut, from the last one on */
 };
 
-/* Memory for @p ports->parts, unless it has it.  WSC_NOMEM. */
+/* Allocate @p ports->parts, unless it exists. WSC_NOMEM. */
 enum wsc_err stream_parts_create(struct stream_ports *ports) WSC_CHECKED;
-/* Release all of *@p parts and null it; NULL allowed. */
+/* Free *@p parts and set it to NULL; NULL allowed. */
 void stream_parts_destroy(struct comm *comm, struct stream_parts **parts);
 
-/* The whole weights of transfer @p at from the parts of all shards, which may still be coming;
- * takes the reference of each part.  *@p whole (a reference of the caller's) is written by
- * stream_wait_weights(), or is there: before this returns where links hand over whole messages and
- * where tensors have masks, and where it was put together before in this step. */
+/* Join the parts of all shards to the whole weights of transfer @p at; the parts may still be
+ * arriving. Takes the reference of each part. *@p whole: a reference for the caller. It is complete
+ * on return if links deliver whole messages, if tensors have masks, or if it was joined before in
+ * this step; otherwise stream_wait_weights() writes it. */
 enum wsc_err stream_parts_join(const struct stream_ports *ports, const struct stream_at *at,
                                struct comm_buf *const *take_part,
                                struct comm_buf **whole) WSC_CHECKED;
-/* Write elements up to the @p n_wanted-th in the order of their use: from the last one on in the
- * backward pass. */
+/* Write the first @p n_wanted elements in the order of their use, which is from the last one on in
+ * the backward pass. */
 enum wsc_err stream_parts_join_until(const struct stream_ports *ports, const struct stream_at *at,
                                      int64_t n_wanted) WSC_CHECKED;
 
-/* Shard @p m's part of a list of @p n_sums whole vectors of gradients, complete; NULL of none. */
+/* The complete part of shard @p m of a list of @p n_sums whole vectors of gradients; NULL if there
+ * are none. */
 enum wsc_err stream_parts_cut(const struct stream_ports *ports, int stage, int m,
                               struct comm_buf *whole, int n_sums,
                               struct comm_buf **part) WSC_CHECKED;
-/* Open a part for each shard, which stream_parts_cut_until() fills; @p part gets a reference of
+/* Create a part for each shard, which stream_parts_cut_until() fills; @p part gets a reference of
  * each. */
 enum wsc_err stream_parts_open(const struct stream_ports *ports, int stage, int n_sums,
                                struct comm_buf **part) WSC_CHECKED;
-/* The last @p n_final elements of @p n_sums vectors at @p whole are final: cut them, let them
- * leave. */
+/* Cut the last @p n_final elements of @p n_sums vectors at @p whole, which are final, and let them
+ * be sent. */
 enum wsc_err stream_parts_cut_until(const struct stream_ports *ports, int stage, int n_sums,
                                     const float *whole, int64_t n_final) WSC_CHECKED;
 #endif

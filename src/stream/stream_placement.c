@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which role lives on which rank.  The ranks are taken host by host, so that what talks to each
- * other most, a SwarmX node and its wafers, shares a host, and each host has its part of the
- * shards.  On one host this is the order of the ranks. */
+/* Assigns roles to ranks. Ranks are sorted by host, so that roles that exchange most, a SwarmX node
+ * and its wafers, share a host, and each host has a part of the shards. On one host this is the
+ * order of the ranks. */
 #include <wsc/stream.h>
 
 #include <wsc/check.h>
@@ -10,9 +10,9 @@
 /* The ranks of a job that get a role. */
 struct ranks {
     int n;
-    const int *host; /* borrowed; NULL: all on one */
-    int *sorted;     /* owned, (n): by host, then by number */
-    int *light;      /* owned, (n_light): those without a wafer, where there are enough ranks */
+    const int *host; /* borrowed; NULL: all ranks are on one host */
+    int *sorted;     /* owned (n): ranks by host, then by number */
+    int *light;      /* owned (n_light): ranks without a wafer, if there are enough ranks */
     int n_light;
 };
 
@@ -34,8 +34,8 @@ static enum wsc_err sort_ranks(struct ranks *ranks)
 
 /* ---- a rank for each wafer, and some for the others ------------------------------------------ */
 
-/* Each host gets wafers in proportion to its ranks, fewer than it has ranks; the ranks in front of
- * its wafers are for shards and nodes. */
+/* Each host gets wafers in proportion to its ranks, fewer than it has ranks; its ranks before those
+ * of the wafers are for shards and nodes. */
 static void place_wafers(const struct stream_topology *t, struct ranks *ranks, int *rank_of_role)
 {
     const int64_t n_wafers = t->n_wafers;
@@ -52,14 +52,15 @@ static void place_wafers(const struct stream_topology *t, struct ranks *ranks, i
     }
 }
 
-/* Shards and nodes share the light ranks evenly: the rank of place @p p of @p n. */
+/* Rank of position @p p of @p n: shards and nodes share the ranks without a wafer evenly. */
 static int rank_of_place(const struct ranks *ranks, int p, int n)
 {
     WSC_CHECK(ranks->light, "no ranks");
     return ranks->light[(int64_t)p * ranks->n_light / n];
 }
 
-/* The last free place on host @p host, or the last of all; place 0 is shard 0's. */
+/* The last free position on host @p host, or the last free one of all; position 0 is for shard 0.
+ * */
 static int free_place(const struct ranks *ranks, const bool *taken, int n, int host)
 {
     int any = 0;
@@ -71,7 +72,8 @@ static int free_place(const struct ranks *ranks, const bool *taken, int n, int h
     return any;
 }
 
-/* Nodes beside their first wafer, as far as there is room; shards on what is left, in order. */
+/* Place nodes on the host of their first wafer while positions are free, then shards on the
+ * remaining positions, in order. */
 static enum wsc_err place_others(const struct stream_topology *t, const struct ranks *ranks,
                                  int *rank_of_role)
 {
@@ -94,7 +96,8 @@ static enum wsc_err place_others(const struct stream_topology *t, const struct r
 
 /* ---- fewer ----------------------------------------------------------------------------------- */
 
-/* Wafers in contiguous blocks, a node beside its first wafer, shards spread. */
+/* With few ranks: wafers in contiguous blocks, a node on the rank of its first wafer, shards
+ * evenly. */
 static void place_narrow(const struct stream_topology *t, const struct ranks *ranks,
                          int *rank_of_role)
 {
@@ -108,7 +111,8 @@ static void place_narrow(const struct stream_topology *t, const struct ranks *ra
         rank_of_role[stream_role_of_shard(t, m)] = ranks->sorted[m * n / t->n_shards];
 }
 
-static enum wsc_err place(const struct stream_topology *t, struct ranks *ranks, int *rank_of_role)
+static enum wsc_err place_all(const struct stream_topology *t, struct ranks *ranks,
+                              int *rank_of_role)
 {
     TRY(sort_ranks(ranks));
     if (ranks->n <= t->n_wafers) {
@@ -123,7 +127,7 @@ enum wsc_err stream_place(const struct stream_topology *t, int n_ranks, const in
                           int *rank_of_role)
 {
     struct ranks ranks = {.n = n_ranks < t->n_roles ? n_ranks : t->n_roles, .host = host_of_rank};
-    enum wsc_err rc = place(t, &ranks, rank_of_role);
+    enum wsc_err rc = place_all(t, &ranks, rank_of_role);
     wsc_free(ranks.sorted);
     wsc_free(ranks.light);
     return rc;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How tensors are cut over MemoryX shards: in whole blocks of STREAM_BLOCK_ELEMS elements, tensor
- * by tensor; a shard's part of a stage is the row of its parts of the stage's tensors.  So a range
- * of the whole vector is a range of each shard's part.  What travels on the emulated links is
- * striped evenly instead, as on the real machine.  Called by stream_parts.c, stream_transfer.c and
- * memoryx. */
+/* Cuts tensors over MemoryX shards, in whole blocks of STREAM_BLOCK_ELEMS elements, tensor by
+ * tensor. The part of a shard of a stage is the sequence of its parts of the stage's tensors, so a
+ * range of the whole vector is a range of each part. Bytes on the emulated links are striped evenly
+ * instead, as on the real machine. Called by stream_parts.c, stream_transfer.c and memoryx. */
 #include "stream_striping.h"
 
 #include "stream_even.h"
@@ -19,7 +18,7 @@ void stream_part(int64_t n_elems, int m, int n_shards, int64_t *first, int64_t *
     *n = (end < n_elems ? end : n_elems) - *first;
 }
 
-/* Elements of a view as it travels: of gradients, none of a frozen tensor. */
+/* Elements of a view that are sent: no gradients of a frozen tensor. */
 static int64_t elems_of_view(const struct model *model, const struct model_stage *st, int v,
                              bool gradients)
 {
@@ -28,13 +27,13 @@ static int64_t elems_of_view(const struct model *model, const struct model_stage
 }
 
 /* A run: elements [from, end) of the whole vector, which begin at element `at` of a shard's part.
- */
+ * */
 struct run {
     int64_t from, end, at;
 };
 
-/* The run of view @p v, which begins at *@p offset of the whole and whose part begins at *@p done
- * of the shard's, cut to what is before element @p end; both positions move to its end. */
+/* The run of view @p v, cut at element @p end. The view begins at *@p offset of the whole vector,
+ * its part at *@p done of the shard's part; both are moved to the end of the run. */
 static struct run run_of_view(int64_t n_elems, struct stream_part_of of, int64_t end,
                               int64_t *offset, int64_t *done)
 {
@@ -74,7 +73,7 @@ int64_t stream_stage_part_grads(const struct model *model, int stage, int m, int
 struct part_copy {
     char *whole, *part;
     int64_t elem_bytes;
-    struct stream_range range; /* of the whole vector */
+    struct stream_range range; /* range of the whole vector */
     bool to_whole, gradients;
 };
 
@@ -99,7 +98,7 @@ void stream_part_scatter(const struct model *model, int stage, struct stream_par
                          struct stream_range range, int64_t elem_bytes, const void *part,
                          void *whole)
 {
-    /* The cast only drops const: to_whole reads the part. */
+    /* The cast only removes const: to_whole reads the part. */
     const struct part_copy c = {.whole = whole,
                                 .part = (char *)(uintptr_t)part,
                                 .elem_bytes = elem_bytes,

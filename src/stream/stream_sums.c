@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lists of sums in canonical order.  Sums belong to maximal subtrees of a binary tree over all
- * items; num_merge_plan() says which of them become siblings when two lists meet, and only siblings
- * are added.  So the bits of a sum depend on the items alone, not on who added what first.
- * Gradient vectors travel in buffers, losses and squares as values.  All roles call. */
+/* Lists of sums in canonical order. Sums belong to maximal subtrees of a binary tree over all
+ * items. When two lists are joined, num_merge_plan() determines which subtrees become siblings, and
+ * only siblings are added. So the bits of a sum depend on the items alone, not on the order in
+ * which roles add. Vectors of gradients are in buffers, losses and squares are values. All roles
+ * call. */
 #include <wsc/stream.h>
 
 #include <wsc/check.h>
@@ -37,13 +38,14 @@ static float *first_vector(const struct stream_sums *s, struct comm_buf *buf)
     return (float *)(void *)((char *)comm_buf_data(buf) + s->head_bytes);
 }
 
-/* The list and @p take_buf (nodes->n vectors, one after the other) become one list. Vectors are
- * added in place and stay in the buffers that they came in, each of which holds a reference. */
+/* Append the list in @p take_buf (nodes->n vectors, one after the other). Vectors are added in
+ * place and stay in the buffers in which they arrived; each vector holds a reference to its buffer.
+ * */
 void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, int64_t n_items,
                         int64_t n_elems, struct comm_buf *take_buf)
 {
     struct num_merge merge;
-    struct stream_sums joint;
+    struct stream_sums merged;
     float *vector[2 * NUM_MAX_NODES];
     struct comm_buf *buf[2 * NUM_MAX_NODES];
     int n_left = s->nodes.n;
@@ -56,30 +58,31 @@ void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, in
         vector[n_left + i] = first_vector(s, take_buf) + i * n_elems;
         buf[n_left + i] = comm_buf_ref(take_buf);
     }
-    joint = (struct stream_sums){.head_bytes = s->head_bytes, .head = s->head};
-    if (s->head_bytes && !s->head) joint.head = comm_buf_ref(take_buf);
+    merged = (struct stream_sums){.head_bytes = s->head_bytes, .head = s->head};
+    if (s->head_bytes && !s->head) merged.head = comm_buf_ref(take_buf);
     comm_buf_unref(&take_buf);
     for (int i = 0; i < merge.n_steps; i++) {
         add(vector[merge.step[i].into], vector[merge.step[i].from], n_elems);
         comm_buf_unref(&buf[merge.step[i].from]);
     }
-    joint.nodes = merge.result;
+    merged.nodes = merge.result;
     for (int i = 0; i < merge.result.n; i++) {
-        joint.vector[i] = vector[merge.slot[i]];
-        joint.buf[i] = buf[merge.slot[i]];
+        merged.vector[i] = vector[merge.slot[i]];
+        merged.buf[i] = buf[merge.slot[i]];
     }
-    *s = joint;
+    *s = merged;
 }
 
-/* One vector at the start of a buffer of its own length can travel as it is. */
+/* True when the list is one vector at the start of a buffer of exactly its length, which can be
+ * sent as it is. */
 static bool is_packed(const struct stream_sums *s, int64_t n_elems)
 {
     return s->nodes.n == 1 && first_vector(s, s->buf[0]) == s->vector[0] &&
            comm_buf_bytes(s->buf[0]) == s->head_bytes + n_elems * (int64_t)sizeof(float);
 }
 
-/* The vectors of the list as one buffer that can be sent; a vector alone in its buffer is not
- * copied. */
+/* Return the vectors of the list in one buffer that can be sent; a vector that is alone in its
+ * buffer is not copied. */
 enum wsc_err stream_sums_pack(struct stream_sums *s, struct comm *comm, int64_t n_elems,
                               struct comm_buf **out)
 {
@@ -114,7 +117,8 @@ static void add_rewards(struct model_rewards *into, const struct model_rewards *
     into->rejected_logp += from->rejected_logp;
 }
 
-/* Losses follow the plan of the gradients' vectors, so a loss has one order of summation too. */
+/* Losses are added by the plan of the vectors of gradients, so their order of summation is fixed
+ * too. */
 void stream_losses_append(struct stream_losses *s, const struct num_nodes *nodes, int64_t n_items,
                           const struct stream_loss *sums)
 {
@@ -164,8 +168,8 @@ int64_t stream_scalars_count(const struct stream_batch *b, int w_first, int w_en
     return n;
 }
 
-/* Lists of n ranges of wafers that follow each other, micro-batch by micro-batch, as one list of
- * the whole range. */
+/* Join the lists of n consecutive ranges of wafers, micro-batch by micro-batch, to one list of the
+ * whole range. */
 void stream_scalars_join(const struct stream_batch *b, int n, const int *first_wafer,
                          const double *const *part, double *out)
 {
@@ -183,7 +187,8 @@ void stream_scalars_join(const struct stream_batch *b, int n, const int *first_w
     }
 }
 
-/* The root of the tree over all micro-shards of the batch: one number, whatever the wafers were. */
+/* The sum at the root of the tree over all micro-shards of the batch, which does not depend on the
+ * number of wafers. */
 double stream_scalars_total(const struct stream_batch *b, const double *list)
 {
     struct stream_scalars all = {0};

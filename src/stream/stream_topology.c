@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The SwarmX tree: levels of nodes over the wafers, children spread evenly, and how it is formed
- * from what is left after losses (docs/decisions/0014).  A tree is built level by level from the
- * leaf switches up, then numbered from the root down.  Rates of its links include faults, planes
- * that are lost and links that are shared.  stream_net.c opens the links. */
+/* Builds the SwarmX tree: levels of nodes over the wafers with evenly distributed children; after
+ * losses, the tree of the parts that are left (docs/decisions/0014). A tree is built level by level
+ * from the leaf switches up, then numbered from the root down. Rates of its links include faults,
+ * lost planes and shared links. stream_net.c opens the links. */
 #include "stream_topology.h"
 
 #include <wsc/check.h>
@@ -13,7 +13,8 @@
 
 enum { MAX_LEVELS = 32 };
 
-/* Nodes per level, from the leaf switches up to the root; returns the number of levels. */
+/* Number of nodes on each level, from the leaf switches up to the root. Returns the number of
+ * levels. */
 static int count_levels(int n_wafers, int fanout, int *n_at)
 {
     int levels = 0;
@@ -24,7 +25,8 @@ static int count_levels(int n_wafers, int fanout, int *n_at)
     return levels;
 }
 
-/* Child @p i of @p n covers [below i / n, below (i + 1) / n): even, and never above the fan-out. */
+/* First item of child @p i of @p n: the children divide `below` items evenly, and none has more
+ * than the fan-out. */
 static int spread(int below, int i, int n)
 {
     return (int)((int64_t)below * i / n);
@@ -32,20 +34,20 @@ static int spread(int below, int i, int n)
 
 /* ---- the nodes of each level ----------------------------------------------------------------- */
 
-/* A level in the making: which nodes of the machine it has, and how many children each has. */
+/* A level under construction: its nodes of the machine, and the number of children of each. */
 struct level {
     int n;
     int *position; /* n */
-    int *n_below;  /* n: children that are left */
+    int *n_below;  /* owned by levels.memory (n): children that are left */
 };
-/* From the leaf switches up. */
+/* Levels from the leaf switches up. */
 struct levels {
     int n;
     struct level level[MAX_LEVELS];
-    int *memory; /* owned, of all of them */
+    int *memory; /* owned: memory of all levels */
 };
 
-/* The nodes of the machine by level, without those that are lost. */
+/* The nodes of the machine by level, without lost ones. */
 static enum wsc_err levels_create(struct levels *l, const struct stream_topology *machine,
                                   const bool *lost_node)
 {
@@ -65,7 +67,7 @@ static enum wsc_err levels_create(struct levels *l, const struct stream_topology
     return WSC_OK;
 }
 
-/* The first node of the highest level that has any stands in for a lost root; empty levels go. */
+/* The first node of the highest non-empty level replaces a lost root; empty levels are removed. */
 static void close_gaps(struct levels *l)
 {
     struct level *top = l->n ? &l->level[l->n - 1] : NULL;
@@ -84,8 +86,8 @@ static void close_gaps(struct levels *l)
     l->n = kept;
 }
 
-/* Share what is below a level among its nodes; @p left says which of @p n_below are left, and then
- * which nodes of the level are. */
+/* Distribute the items below a level among its nodes. @p left: which of the @p n_below items are
+ * left; on return, which nodes of the level are left. */
 static int share_children(struct level *at, bool *left, int n_below)
 {
     int most = 0;
@@ -100,7 +102,7 @@ static int share_children(struct level *at, bool *left, int n_below)
     return most;
 }
 
-/* Nodes with nothing below leave. */
+/* Remove nodes without children. */
 static void drop_childless(struct level *at)
 {
     int kept = 0;
@@ -136,8 +138,8 @@ static enum wsc_err share_levels(struct levels *l, const struct stream_topology 
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-/* Wafers below each node, from the leaf switches up: children have higher numbers than their
- * parent. */
+/* Set the wafers below each node, from the leaf switches up: children have higher numbers than
+ * their parent. */
 static void fill_spans(struct stream_topology *t)
 {
     for (int i = t->n_nodes - 1; i >= 0; i--) {
@@ -149,7 +151,8 @@ static void fill_spans(struct stream_topology *t)
     }
 }
 
-/* Level by level from the root; children follow each other in their level. */
+/* Fill the nodes level by level from the root; the children of a node are consecutive in their
+ * level. */
 static void fill_nodes(struct stream_topology *t, const struct levels *l)
 {
     int first = 0;
@@ -184,7 +187,7 @@ static enum wsc_err fill(struct stream_topology *t, const struct levels *l, cons
     return WSC_OK;
 }
 
-/* Also after an error levels.memory is the caller's to free. */
+/* The caller frees levels.memory, also after an error. */
 static enum wsc_err form_levels(struct levels *l, const struct stream_topology *machine,
                                 const bool *lost_wafer, const bool *lost_node)
 {
@@ -277,8 +280,8 @@ int64_t stream_rate_of_node(const struct hw *hw, const struct stream_topology *t
                                   lost_planes(hw, t, node));
 }
 
-/* What a link has left when it is @p slowness times as slow, and one of @p n that share as many as
- * @p of. */
+/* Rate of a link that is @p slowness times as slow, and one of @p n links that share the rate of @p
+ * of. */
 static int64_t part_of_rate(int64_t rate, double slowness, int n, int of)
 {
     __extension__ typedef __int128 wide;
@@ -287,8 +290,8 @@ static int64_t part_of_rate(int64_t rate, double slowness, int n, int of)
     return rate > 0 ? rate : 1;
 }
 
-/* Rate: that of the slower end by lost planes, then the link's own slowness, then its part of the
- * parent's ports. */
+/* The rate is that of the end with more lost planes, divided by the link's own slowness, times its
+ * part of the parent's ports. */
 struct stream_link stream_link_below(const struct hw *hw, const struct stream_topology *t,
                                      int parent, int child)
 {

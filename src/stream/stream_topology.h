@@ -11,8 +11,8 @@ struct stream_link {
     double loss; /* probability for a packet */
 };
 /* The link from node @p parent (-1: a shard) to its child @p child: a node, or a wafer of a leaf
- * switch; of a shard the root, or the only wafer.  A node with more children than the fan-out
- * shares the rate of as many links among them. */
+ * switch. The child of a shard is the root, or the only wafer. If a node has more children than its
+ * fan-out, they share the rate of as many links as the fan-out. */
 struct stream_link stream_link_below(const struct hw *hw, const struct stream_topology *t,
                                      int parent, int child);
 #endif

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the roles send each other in a step: weights down, credits and gradients up.
- *
- * Whoever is below the MemoryX shards, the root of the tree or a lone wafer, has all of them as
- * parents: it puts the parts of a weight vector together, and cuts gradients into parts again
- * (stream_parts.c).  Everybody else has one parent and passes whole vectors on.  Called by the step
- * of each role. */
+/* The messages between roles in a step: weights down, credits and gradients up. The role below the
+ * MemoryX shards, which is the root of the tree or the only wafer, has all shards as parents: it
+ * joins the parts of a weight vector, and cuts gradients into parts (stream_parts.c). Any other
+ * role has one parent and forwards whole vectors. Called by the step of each role. */
 #include "stream_parts.h"
 
 #include <wsc/check.h>
@@ -13,7 +11,7 @@
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* What is true of all shards: the latest of their times. */
+/* Join the fields of the weights of all shards: the latest of their times. */
 static void join_fields(struct stream_weights *all, const struct stream_weights *part)
 {
     WSC_CHECK(all->gradient_scale == part->gradient_scale, "shards scale gradients by %g and by %g",
@@ -23,11 +21,11 @@ static void join_fields(struct stream_weights *all, const struct stream_weights 
     all->ready = vtime_max(all->ready, part->ready);
 }
 
-/* Receive what follows shard 0's part, which @p msg has; @p part: all parts that there are. */
+/* Receive the parts that follow that of shard 0, which @p msg has. @p part: all parts. */
 static enum wsc_err recv_other_parts(const struct stream_ports *ports, const struct stream_at *at,
                                      struct stream_msg *msg, struct comm_buf **part)
 {
-    struct vtime_span span[STREAM_MAX_FANOUT]; /* of the parents that there are */
+    struct vtime_span span[STREAM_MAX_FANOUT]; /* one for each parent */
     span[0] = msg->span;
     part[0] = msg->payload;
     msg->payload = NULL;
@@ -40,7 +38,7 @@ static enum wsc_err recv_other_parts(const struct stream_ports *ports, const str
         join_fields(&msg->field.weights, &other.field.weights);
     }
     msg->span = vtime_span_latest(comm_recorder(ports->net->comm), span, ports->up.n);
-    /* Stripes are rounded up, the whole is not. */
+    /* The stripe of a shard is rounded up, the whole is not. */
     msg->bytes = stream_amounts(ports->net, at->stage, at->updates)->weight_bytes;
     return WSC_OK;
 }
@@ -79,7 +77,7 @@ enum wsc_err stream_pass_weights(const struct stream_ports *ports, const struct 
     return stream_parts_join_until(ports, at, ports->net->model->stage[at->stage].n_elems);
 }
 
-/* Elements of the stage that a sender has: a shard its part, others all. */
+/* Elements of the stage that a sender has: a shard its part, other roles all. */
 static int64_t elems_of(const struct stream_ports *ports, int stage, int shard, int n_shards)
 {
     const struct model *model = ports->net->model;
@@ -99,8 +97,8 @@ static void count_weights(const struct stream_ports *ports, int stage, int child
                         num_format_bytes(ports->net->model->format);
 }
 
-/* One reference of the payload for each child; a failed send stops there, and the caller's
- * reference goes in any case. */
+/* Each child gets a reference to the payload. After a failed send the other children get none; the
+ * caller's reference is released in any case. */
 enum wsc_err stream_send_weights(const struct stream_ports *ports, const struct stream_at *at,
                                  struct stream_msg *msg)
 {
@@ -128,11 +126,11 @@ enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, 
     return WSC_OK;
 }
 
-/* A credit has the time of the latest child, since each child must have room. */
+/* The time of the credit is that of the latest child, since each child must have room. */
 enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, int index,
                                 struct vtime *time)
 {
-    struct vtime granted[STREAM_MAX_FANOUT]; /* by the children that there are */
+    struct vtime granted[STREAM_MAX_FANOUT]; /* one for each child */
     struct stream_msg msg;
     for (int i = 0; i < ports->down.n; i++) {
         TRY(stream_recv(ports, ports->down.credit[i], STREAM_MSG_CREDIT, step, index, &msg));
@@ -166,7 +164,7 @@ static struct stream_msg gradients_msg(const struct stream_ports *ports, const s
                                .bytes = stream_per_shard(bytes, ports->up.n)};
 }
 
-/* To parent @p m; takes the payload's reference. */
+/* Send gradients to parent @p m; takes the reference of the payload. */
 static enum wsc_err send_gradients(const struct stream_ports *ports, const struct stream_at *at,
                                    int m, struct stream_msg *msg, int n_sums)
 {
@@ -236,7 +234,7 @@ enum wsc_err stream_send_losses(const struct stream_ports *ports, const struct s
     return stream_send_up(ports, &msg);
 }
 
-/* The whole message to each parent: losses and times are not striped. */
+/* Send the whole message to each parent: losses and times are not striped. */
 enum wsc_err stream_send_up(const struct stream_ports *ports, struct stream_msg *msg)
 {
     enum wsc_err rc = WSC_OK;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The prefetch window: how far MemoryX may stream ahead of what the wafers compute.
- *
- * Transfers oldest .. q of a batch are in the window while their weights fit into it.  Sending
- * transfer q therefore waits for the credit of the newest transfer that has to leave the window
- * first.  memoryx_step.c waits for these credits; wafers give them when a stage begins. */
+/* The prefetch window: how far MemoryX may stream ahead of the wafers' computation. Transfers
+ * oldest to q of a batch are in the window if their weights fit into it. To send transfer q,
+ * MemoryX waits for the credit of the newest transfer that has to leave the window before.
+ * memoryx_step.c waits for these credits; wafers send them when a stage begins. */
 #include <wsc/stream.h>
 
 #include <wsc/mem.h>
@@ -19,7 +18,7 @@ static enum wsc_err fill(struct stream_window *w, const struct hw *hw, const str
                          const struct stream_pass *pass, int64_t window_bytes)
 {
     struct stream_walk newest = stream_walk_of_step(model, pass, 0), oldest = newest;
-    int64_t inside = 0; /* bytes of transfers oldest .. newest */
+    int64_t inside = 0; /* bytes of transfers oldest to newest */
     TRY_NEW(w->need, WSC_MEM_STREAM, newest.n);
     w->n_transfers = newest.n;
     (void)stream_walk_next(&oldest);

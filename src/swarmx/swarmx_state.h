@@ -1,6 +1,5 @@
-/** The state of a SwarmX node, which the files of swarmx share.
- *  Its links, its children and the run in progress; no functions.
- */
+/** The state of a SwarmX node, which the files of swarmx share: its links, its children and the run
+ *  in progress. */
 #ifndef WSC_SWARMX_STATE_H
 #define WSC_SWARMX_STATE_H
 #include <wsc/swarmx.h>
@@ -9,9 +8,9 @@ struct swarmx {
     struct stream_net *net;           /* borrowed */
     const struct stream_ports *ports; /* borrowed */
     const struct stream_node *node;   /* borrowed */
-    int position;                     /* which one of the machine */
-    int index;                        /* in the tree of the run in progress */
-    const struct stream_pass *pass;   /* borrowed, of the run in progress */
-    struct stream_sums sums;          /* of the stage at hand, empty between stages */
+    int position;                     /* index among all nodes of the machine */
+    int index;                        /* index in the tree of the current run */
+    const struct stream_pass *pass;   /* borrowed: the current run */
+    struct stream_sums sums;          /* sums of the current stage; empty between stages */
 };
 #endif

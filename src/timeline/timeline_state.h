@@ -1,5 +1,5 @@
-/** What the files of timeline share: the recorded steps that were added so far, and the graph of
- *  their events (timeline_graph.h). */
+/** The state of a timeline, which the files of timeline share: the recorded steps that were added
+ * so far, and the graph of their events (timeline_graph.h). */
 #ifndef WSC_TIMELINE_STATE_H
 #define WSC_TIMELINE_STATE_H
 #include "timeline_graph.h"
@@ -7,16 +7,16 @@
 #include <wsc/cluster.h>
 #include <wsc/timeline.h>
 
-/* What a viewer draws: a bar on the row of a role. */
+/* A bar on the row of a role in a viewer. */
 enum timeline_bar_kind { TIMELINE_DOWN, TIMELINE_STAGE, TIMELINE_UP, TIMELINE_UPDATE };
 struct timeline_bar {
     int64_t step;
     int32_t role, transfer; /* transfer VTIME_NO_TRANSFER: end of the step */
     int32_t kind;
-    int32_t order; /* among the bars of a step that are alike, that of the record */
+    int32_t order; /* order of recording among bars of a step with equal role, transfer and kind */
     int64_t begin_ps, end_ps, bytes;
 };
-/* A parent and a child with the load of both directions in the newest step. */
+/* The link of a parent and a child, with the load of both directions in the newest step. */
 struct timeline_joint {
     int32_t parent, child;        /* roles */
     struct timeline_link load[2]; /* down, up */
@@ -24,21 +24,21 @@ struct timeline_joint {
 struct timeline {
     struct timeline_want want;
     struct model *model;             /* owned */
-    struct model *by_part;           /* owned: the same model, a stage for each part of a block */
+    struct model *by_part;           /* owned: the model with a stage for each part of a block */
     struct stream_topology *machine; /* owned: names of roles */
-    char name[64];                   /* of the machine */
+    char name[64];                   /* name of the machine */
     struct timeline_graph graph;     /* of the newest step */
 
-    int64_t step; /* the newest one: finished steps before it */
+    int64_t step; /* the newest step: number of finished steps before it */
     enum stream_mode mode;
     int64_t n_micro;
-    int n_wafers, n_nodes;      /* that were left in it */
-    struct memoryx_batch batch; /* what shard 0 reported of it */
+    int n_wafers, n_nodes;      /* wafers and nodes that were left in this step */
+    struct memoryx_batch batch; /* results of the step, reported by shard 0 */
     int64_t start_ps;
-    int32_t end; /* event */
+    int32_t end; /* last event of the step */
     int slowest; /* role of the wafer that ended last */
-    int32_t
-        *wafer_end; /* owned, n_wafer_ends: the event at which each wafer ended its last stage */
+    /* owned (n_wafer_ends): the event at which each wafer ended its last stage */
+    int32_t *wafer_end;
     int n_wafer_ends;
     int n_joints;
     struct timeline_joint *joint; /* owned */

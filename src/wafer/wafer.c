@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Life of a wafer, and its program: a pass over batches (wafer_step.c) or texts
+/* Creates and destroys a wafer, and runs its program: a pass over batches (wafer_step.c) or texts
  * (wafer_generate.c). */
 #include <wsc/wafer.h>
 
@@ -52,7 +52,8 @@ static enum wsc_err run(void *arg)
 enum wsc_err wafer_spawn(struct wafer *wafer, int index, const struct stream_pass *pass,
                          const struct wafer_work *work)
 {
-    /* Products generate code on their first call and want a deep stack; sizes alone do not. */
+    /* Products generate code on their first call, which needs a deep stack; runs without values
+     * need none. */
     enum { STACK_WITH_VALUES = 8 << 20 };
     const int role = stream_role_of_wafer(wafer->net->topology, index);
     char name[48];

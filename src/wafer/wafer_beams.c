@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Beam search, by the rules of the transformers library (its BeamSearchScorer), so that texts and
- * scores are those that its users know.
- *
- * A text's sum is that of the log-probabilities of its new tokens, in double precision.  Of all
- * continuations of a prompt's B texts the 2 B largest sums are looked at in order: the first B that
- * do not end stay open; one that ends is kept when it is among the first B.  The B texts with the
- * largest score are kept, sum / length^penalty over new tokens with the end token.  A search is
- * done when B are kept and, unless it stops early, no open text can score more at its present
- * length.  After the last step open texts are kept too.  Of equal sums the lower text and token
- * come first.  wafer_generate.c calls. */
+/* Beam search by the rules of the transformers library (BeamSearchScorer), so that texts and scores
+ * are those that its users know. The sum of a text is that of the log-probabilities of its new
+ * tokens, in double precision. Of all continuations of a prompt's B texts, the 2 B with the largest
+ * sums are processed in order: the first B that do not end stay open; one that ends is kept if it
+ * is among the first B. The B kept texts are those with the largest scores, sum / length^penalty,
+ * where the length counts new tokens and the end token. The search ends when B texts are kept and,
+ * unless it stops early, no open text can score more at its present length. After the last step
+ * open texts are kept too. Of equal sums, the lower text and token come first. */
 #include "wafer_beams.h"
 
 #include <wsc/mem.h>
@@ -16,8 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A sum that no text with a likely token can have: texts but the first of a prompt start with it,
- * because they are equal. */
+/* A sum lower than that of any text with a likely token. All texts of a prompt but the first one
+ * start with it, because they are equal. */
 static const double no_text = -1e9;
 
 /* A continuation: token @c token after text @c text of the prompt. */
@@ -27,7 +25,7 @@ struct choice {
     int32_t token;
 };
 
-/* A text that is kept, or room for one. */
+/* A kept text, or an empty entry for one. */
 struct kept {
     double score;
     int64_t length;
@@ -35,14 +33,14 @@ struct kept {
 };
 
 struct wafer_beams {
-    int n;                 /* texts of a prompt */
-    double *sum;           /* owned, of each text */
-    int64_t *from;         /* owned, of each text */
-    int *n_kept;           /* owned, of each prompt */
+    int n;                 /* number of texts of a prompt */
+    double *sum;           /* owned (texts): sum of each text */
+    int64_t *from;         /* owned (texts): the text that each text continues */
+    int *n_kept;           /* owned (prompts): number of kept texts */
     struct kept *kept;     /* owned (prompts, n + 1) */
-    int32_t *tokens;       /* owned (prompts, n + 1, length_max): of those */
-    struct choice *choice; /* owned (2 n): the best of a prompt, in order */
-    int32_t *copy;         /* owned (n, length_max) */
+    int32_t *tokens;       /* owned (prompts, n + 1, length_max): tokens of the kept texts */
+    struct choice *choice; /* owned (2 n): best continuations of a prompt, in order */
+    int32_t *copy;         /* owned (n, length_max): copy of the texts before a step */
 };
 
 void wafer_beams_destroy(struct wafer_beams **beams)
@@ -94,13 +92,13 @@ const int64_t *wafer_beams_from(const struct wafer_texts *g)
 
 /* ---- texts that are kept --------------------------------------------------------------------- */
 
-/* Score of a text whose new tokens, @p n_new, have the log-probability @p sum. */
+/* Score of a text with @p n_new new tokens whose log-probabilities have the sum @p sum. */
 static double score_of(const struct wafer_texts *g, double sum, int64_t n_new)
 {
     return sum / pow((double)n_new, g->w->work.prompts->length_penalty);
 }
 
-/* New tokens of the texts of prompt @p i, which are equally long. */
+/* Number of new tokens of the texts of prompt @p i, which is equal for all of them. */
 static int64_t n_new(const struct wafer_texts *g, int i)
 {
     const struct wafer_prompts *p = g->w->work.prompts;
@@ -112,7 +110,7 @@ static struct kept *kept_of(const struct wafer_texts *g, int i)
     return g->beams->kept + (int64_t)i * (g->beams->n + 1);
 }
 
-/* The lowest of the prompt's kept texts, the earliest of equals. */
+/* Index of the kept text of the prompt with the lowest score; of equal ones the earliest. */
 static int lowest(const struct wafer_texts *g, int i)
 {
     const struct kept *kept = kept_of(g, i);
@@ -122,8 +120,8 @@ static int lowest(const struct wafer_texts *g, int i)
     return low;
 }
 
-/* Keep the text of @p length tokens, with @p end (-1: none) after them, when there is room or it
- * scores more than the lowest, which goes. */
+/* Keep the text of @p length tokens, followed by @p end (-1: by nothing), if there is room or its
+ * score is larger than the lowest one, which is replaced. */
 static void keep(struct wafer_texts *g, int i, const int32_t *text, int64_t length, int64_t end,
                  double score)
 {
@@ -146,7 +144,8 @@ static void keep(struct wafer_texts *g, int i, const int32_t *text, int64_t leng
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-/* Put a continuation in its place among the best; those before it come first among equals. */
+/* Insert a continuation into the list of the best ones; of equal ones, those in the list come
+ * first. */
 static void offer(struct wafer_beams *b, int *n, const struct choice *c)
 {
     const int room = 2 * b->n;
@@ -158,7 +157,7 @@ static void offer(struct wafer_beams *b, int *n, const struct choice *c)
     b->choice[at] = *c;
 }
 
-/* Logarithm of the sum of the exponentials, which log-probabilities are less. */
+/* Logarithm of the sum of the exponentials; log-probability = logit - log_sum. */
 static double log_sum(const float *logits, int64_t n)
 {
     double max = (double)logits[0];
@@ -170,7 +169,7 @@ static double log_sum(const float *logits, int64_t n)
     return max + log(sum);
 }
 
-/* The best continuations of the texts of prompt @p i; returns how many. */
+/* Find the best continuations of the texts of prompt @p i. Returns their number. */
 static int rank_choices(struct wafer_texts *g, int i)
 {
     struct wafer_beams *b = g->beams;
@@ -188,7 +187,8 @@ static int rank_choices(struct wafer_texts *g, int i)
     return n;
 }
 
-/* Let text @p t of prompt @p i be the continuation @p c; its ancestors are in the copy. */
+/* Replace text @p t of prompt @p i by the continuation @p c; `copy` has the texts before the step.
+ * */
 static void take(struct wafer_texts *g, int i, int t, const struct choice *c)
 {
     struct wafer_beams *b = g->beams;
@@ -200,7 +200,7 @@ static void take(struct wafer_texts *g, int i, int t, const struct choice *c)
     b->from[text] = first + c->text;
 }
 
-/* No open text can score more than all that are kept, at its present length. */
+/* True when no open text can score more than all kept ones, at its present length. */
 static bool is_done(const struct wafer_texts *g, int i, double best)
 {
     if (g->beams->n_kept[i] < g->beams->n) return false;

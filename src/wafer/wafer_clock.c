@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The clock of a wafer: when a stage begins, computes and ends, and under which name each
- * picosecond is booked (docs/decisions/0003).  The clock only moves in spend(), so that the parts
- * add up to the time of the step; arrive_at() checks it against the recorded event.  wafer_cost.c
- * says what a stage costs; wafer_stage.c calls. */
+/* The clock of a wafer: when a stage begins, computes and ends, and to which part of the step each
+ * picosecond is assigned (docs/decisions/0003). Only spend() moves the clock, so the parts add up
+ * to the time of the step; arrive_at() checks the clock against the recorded event. wafer_cost.c
+ * has the cost of a stage; wafer_stage.c calls. */
 #include "wafer_clock.h"
 
 #include <wsc/check.h>
 
-/* Book the time until @p until_ps under @p part and move on; the past costs nothing. */
+/* Move the clock to @p until_ps and add the time to @p part; a time in the past adds nothing. */
 static void spend(struct wafer_clock *c, int64_t *part, int64_t until_ps)
 {
     if (until_ps <= c->now.ps) return;
@@ -20,7 +20,7 @@ static void spend_edge(struct wafer_clock *c, int64_t *part, const struct vtime_
     spend(c, part, vtime_add_ps(in->from.ps, in->delay_ps));
 }
 
-/* What was spent waiting for @p in was all the time that passed; the clock is at their event. */
+/* The wait for @p in ends: check that the clock is at their event, and record it. */
 static void arrive_at(struct wafer *w, const struct vtime_edge *in, int n)
 {
     if (!w->recorder) return;
@@ -36,7 +36,7 @@ static int64_t earlier(int64_t a_ps, int64_t b_ps)
 }
 
 /* A wait for weights has up to three causes, one after the other: the gradients of the step before
- * were still on their way, MemoryX was updating, the stream was late. */
+ * were still being sent, MemoryX was updating, the stream was late. */
 static void wait_for_weights(struct wafer_clock *c, const struct stream_msg *weights)
 {
     const int64_t first_ps = weights->span.first.ps;
@@ -50,7 +50,7 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
 {
     struct wafer_clock *c = &w->clock;
     if (stream_starts_batch(at)) {
-        /* The batch before ended for all when it ended on the slowest wafer. */
+        /* For all wafers, the batch before ended when it ended on the slowest one. */
         const struct vtime start = weights->field.weights.step_start;
         *c = (struct wafer_clock){.now = start, .step_start = start};
     }
@@ -68,7 +68,8 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
     return c->now;
 }
 
-/* The links up together are faster than the wafer's I/O, which gradients then wait for. */
+/* True when the I/O of the wafer is slower than all links to the shards together, so that gradients
+ * wait for it. */
 static bool io_is_slower(const struct wafer *w)
 {
     int64_t links = 0;
@@ -77,8 +78,9 @@ static bool io_is_slower(const struct wafer *w)
     return links > w->net->hw->cluster->wafer.io_rate_bytes_per_s;
 }
 
-/* When the gradients of a stage, which has ended, are at the wafer's edge: they pass the I/O from
- * their first row on, those of the stage before have left (wafer_clock_leave). */
+/* The times at which the gradients of a stage that has ended are at the edge of the wafer. They
+ * pass the I/O from their first row on, after those of the stage before have left
+ * (wafer_clock_leave). */
 static struct vtime_span gradients_out(const struct wafer *w, struct vtime first, int64_t out_ps)
 {
     const struct vtime now = w->clock.now;
@@ -108,8 +110,8 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
     struct wafer_clock *c = &w->clock;
     struct vtime_recorder *r = w->recorder;
     const struct vtime start = vtime_after(r, c->now, cost.latency_ps, VTIME_STAGE);
-    /* Weights are never stored on a wafer: they pass while its kernels stand, and the last of them,
-     * and what spills, must have passed. */
+    /* Weights are never stored on a wafer: they are streamed through it, and a stage ends after its
+     * last weights and its spilled activations have passed. */
     const struct vtime_edge in[] = {
         {start, cost.compute_ps, VTIME_COMPUTE},
         {weights->span.last, cost.drain_ps, VTIME_DRAIN},

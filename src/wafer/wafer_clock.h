@@ -5,19 +5,21 @@
 #define WSC_WAFER_CLOCK_H
 #include "wafer_state.h"
 
-/* The stage at @p at begins when its first weights are there, and the first of a step not before
- * the systems are coordinated; returns that time. */
+/* Begin the stage at @p at when its first weights are there; the first stage of a step begins after
+ * the systems are coordinated. Returns the time of the beginning. */
 struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
                                const struct stream_msg *weights);
-/* The stage has computed; returns when the first and the last of its gradient are ready. */
+/* End the computation of the stage. Returns the times at which the first and the last row of its
+ * gradients are ready. */
 struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
                                   const struct stream_msg *weights,
                                   const struct kernels_simulated *counted);
-/* Gradients are not stored: a stage ends when they have left, on the links to all shards. */
+/* End the stage when its gradients have left on the links to all shards, because gradients are not
+ * stored. */
 void wafer_clock_leave(struct wafer *w);
-/* Input workers make the samples of a step while the step before computes: a step ends when those
- * of the next one, as many as its own, have come in. */
+/* Input workers make the samples of a step during the step before: a step ends when the samples of
+ * the next one, as many as its own, have arrived. */
 void wafer_clock_feed(struct wafer *w);
-/* Keep the stage from @p begin to now as a bar of the record of virtual time. */
+/* Record the stage, from @p begin to now, in the record of virtual time. */
 void wafer_clock_record(struct wafer *w, struct vtime begin);
 #endif

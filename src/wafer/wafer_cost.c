@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a stage costs on one wafer, in picoseconds: cycles of the analytical model or of the mesh,
- * jitter, straggler, the way from the edge of the wafer to its farthest PE, and what spills to the
- * activation servers.  wafer_clock.c turns it into times. */
+/* Computes the cost of a stage on one wafer, ps: cycles of the analytical model or of the mesh,
+ * jitter, straggler, latency from the edge of the wafer to its farthest PE, spilled activations.
+ * wafer_clock.c converts costs to times. */
 #include "wafer_cost.h"
 
 #include <wsc/mem.h>
 
 #include <string.h>
 
-/* Cycles and start of a stage that were computed before, and for what. */
+/* The computed cycles of a stage and its start, with the task for which they were computed. */
 struct price {
-    int64_t n_samples; /* 0: none yet */
+    int64_t n_samples; /* 0: the entry is empty */
     struct cycles_tokens tokens;
     int lanes;
     int64_t micro_batch;
@@ -19,7 +19,7 @@ struct price {
     uint64_t density;
     int64_t cycles, first_gradient, latency_ps;
 };
-/* The newest prices of each stage, forward and backward: shares of two sizes, and a last
+/* Newest prices of each stage, forward and backward: for shares of two sizes, and for the last
  * micro-batch of each. */
 enum { N_KEPT = 4 };
 struct kept {
@@ -49,7 +49,7 @@ void wafer_prices_destroy(struct wafer_prices **prices)
     *prices = NULL;
 }
 
-/* Monotone in @p ps, so that what comes first stays first. */
+/* Monotone in @p ps, so that the order of times is kept. */
 static int64_t lengthened(int64_t ps, int64_t millionths, double straggler)
 {
     __extension__ typedef __int128 wide;
@@ -72,8 +72,8 @@ static bool same_tokens(const struct cycles_tokens *a, const struct cycles_token
            a->n_memory == b->n_memory && a->n_beams == b->n_beams;
 }
 
-static bool is_of(const struct price *p, const struct cycles_plan *plan,
-                  const struct wafer_task *task)
+static bool is_price_of(const struct price *p, const struct cycles_plan *plan,
+                        const struct wafer_task *task)
 {
     const int64_t n = task->n_samples;
     return n > 0 && p->n_samples == n && same_tokens(&p->tokens, &task->tokens) &&
@@ -108,14 +108,15 @@ static struct price computed(const struct hw *hw, const struct model *model,
     return p;
 }
 
-/* The analytical model takes longer than all else that a message costs the host. */
+/* The analytical model takes longer on the host than all other work for a message, so prices are
+ * kept. */
 static struct price price_of(const struct hw *hw, const struct model *model,
                              const struct cycles_plan *plan, const struct wafer_task *task)
 {
     if (!task->prices || task->counted) return computed(hw, model, plan, task);
     struct price *kept = task->prices->stage[2 * task->stage + task->backward].price;
     for (int i = 0; i < N_KEPT; i++)
-        if (is_of(&kept[i], plan, task)) return kept[i];
+        if (is_price_of(&kept[i], plan, task)) return kept[i];
     memmove(&kept[1], &kept[0], (N_KEPT - 1) * sizeof *kept);
     kept[0] = computed(hw, model, plan, task);
     return kept[0];

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Generation on one wafer: each step adds a token to every text of the wafer's share of the
- * prompts.  The forward half of a step runs over the positions that are new since the last one,
- * with keys and values of the others cached; then a token is sampled from the logits
- * (wafer_sample.c), or a beam search chooses the texts that stay open (wafer_beams.c).  A text that
- * outgrows the context starts over without a cache.  With an encoder the prompts are its sources,
- * which pass it in the first step; the texts are those of the decoder.  Called by the wafer's
- * program in wafer.c. */
+/* Generation on one wafer: a step adds a token to every text of the wafer's share of the prompts.
+ * The forward part of a step computes the positions that are new since the last step; keys and
+ * values of the others are cached. Then a token is sampled from the logits (wafer_sample.c), or a
+ * beam search chooses the texts that stay open (wafer_beams.c). A text that is longer than the
+ * context starts over without a cache. With an encoder, the prompts are its sources, which it
+ * processes in the first step, and the texts are those of the decoder. wafer.c calls. */
 #include "wafer_generate.h"
 
 #include "wafer_beams.h"
@@ -32,13 +31,13 @@ static void texts_fini(struct wafer_texts *g)
     wafer_beams_destroy(&g->beams);
 }
 
-/* Prompt of text @p i, among those of all wafers. */
+/* Prompt of text @p i, numbered over all wafers. */
 static int prompt_of(const struct wafer_texts *g, int64_t i)
 {
     return g->first + (int)(i / g->n_beams);
 }
 
-/* Tokens of a text before the first step: those of its prompt, or the one that starts a target. */
+/* Tokens of a text before the first step: those of its prompt, or the start token of a target. */
 static int64_t start_length(const struct wafer_texts *g, int64_t i)
 {
     return g->pairs ? 1 : g->w->work.prompts->n_tokens[prompt_of(g, i)];
@@ -85,8 +84,8 @@ static enum wsc_err texts_init(struct wafer_texts *g, struct wafer *w)
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
-/* Sources that the decoder attends to, and of them those that pass the encoder in this step, by the
- * longest: all texts begin with position 0. */
+/* Number of sources to which the decoder attends, and of those that pass the encoder in this step,
+ * by the longest source: all texts begin with position 0. */
 static void choose_sources(const struct wafer_texts *g, struct cycles_tokens *longest)
 {
     const struct wafer_prompts *p = g->w->work.prompts;
@@ -98,9 +97,9 @@ static void choose_sources(const struct wafer_texts *g, struct cycles_tokens *lo
     }
 }
 
-/* What the step computes: the newest tokens that fit the model's context, after those that the
- * step before went through.  Where a text outgrows the context all its positions move, and nothing
- * of them is known. */
+/* Choose the positions of this step: the newest tokens that fit into the model's context, after the
+ * positions of the step before. If a text becomes longer than the context, all of its positions
+ * move, and nothing is cached for it. */
 static struct cycles_tokens choose_positions(struct wafer_texts *g)
 {
     struct cycles_tokens longest = {.n_beams = g->n_beams};
@@ -115,13 +114,13 @@ static struct cycles_tokens choose_positions(struct wafer_texts *g)
         if (shown - known > longest.n_new) longest.n_new = shown - known;
         if (known > longest.n_cached) longest.n_cached = known;
     }
-    /* Beside a text that starts over. */
+    /* A text that starts over limits the cached positions of the others. */
     if (longest.n_cached > g->T - longest.n_new) longest.n_cached = g->T - longest.n_new;
     choose_sources(g, &longest);
     return longest;
 }
 
-/* The source of a text: the tokens of its prompt, then padding. */
+/* Fill in the source of a text: the tokens of its prompt, then padding. */
 static void fill_source(const struct wafer_texts *g, struct data_batch *b, int i)
 {
     const struct wafer_prompts *p = g->w->work.prompts;
@@ -131,7 +130,7 @@ static void fill_source(const struct wafer_texts *g, struct data_batch *b, int i
         b->attends[i * b->T + t] = 1;
 }
 
-/* One text per row; causality hides the padding. */
+/* One text per row. The causal mask hides the padding. */
 static void fill_batch(struct wafer_texts *g)
 {
     struct data_batch *b = g->w->batch;
@@ -150,7 +149,7 @@ static void fill_batch(struct wafer_texts *g)
     }
 }
 
-/* What the stages of a step compute on. */
+/* Load the texts as input of the stages of a step. */
 static enum wsc_err load_texts(struct wafer_texts *g)
 {
     struct wafer *w = g->w;
@@ -163,7 +162,7 @@ static enum wsc_err load_texts(struct wafer_texts *g)
     return kernels_begin_cached(w->values, w->batch, &step);
 }
 
-/* No token follows from a NaN, which compares with nothing, or from an infinite logit. */
+/* Error if a logit is NaN, which compares with nothing, or infinite: no token follows from it. */
 static enum wsc_err check_logits(const struct wafer_texts *g, const float *logits, int i)
 {
     for (int64_t v = 0; v < g->w->net->model->V; v++)
@@ -176,7 +175,7 @@ static enum wsc_err check_logits(const struct wafer_texts *g, const float *logit
     return WSC_OK;
 }
 
-/* A text that has ended stays as it is; all texts go through the same number of steps. */
+/* Append a token, unless the text has ended; all texts take part in the same number of steps. */
 static enum wsc_err add_token(struct wafer_texts *g, int i)
 {
     if (g->ended[i]) return WSC_OK;
@@ -194,7 +193,7 @@ static enum wsc_err add_token(struct wafer_texts *g, int i)
     return WSC_OK;
 }
 
-/* One more token for every text. */
+/* Append one token to every text. */
 static enum wsc_err generate_step(struct wafer_texts *g, int64_t step)
 {
     struct wafer *w = g->w;
@@ -212,7 +211,7 @@ static enum wsc_err generate_step(struct wafer_texts *g, int64_t step)
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-/* The text of prompt @p i: the one that there is, or the best that the search has found. */
+/* The resulting text of prompt @p i: the only one, or the best of the search. */
 static const int32_t *result_of(struct wafer_texts *g, int i, int64_t *length, double *score)
 {
     const int64_t start = g->pairs ? 1 : 0;
@@ -224,7 +223,7 @@ static const int32_t *result_of(struct wafer_texts *g, int i, int64_t *length, d
     return text + start;
 }
 
-/* Every text as its length, its score and its tokens (struct stream_text). */
+/* Send the length, the score and the tokens of every text (struct stream_text). */
 static enum wsc_err send_texts(struct wafer_texts *g, int64_t step)
 {
     struct wafer *w = g->w;
@@ -246,7 +245,7 @@ static enum wsc_err send_texts(struct wafer_texts *g, int64_t step)
     return rc ? rc : stream_send_up(w->ports, &msg);
 }
 
-/* Room for the texts, with padding of sources where there are any. */
+/* Allocate the texts, and the padding of sources if there are any. */
 static enum wsc_err reserve(struct wafer_texts *g)
 {
     struct wafer *w = g->w;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Jitter of compute time: normal deviates, drawn by counter from the seed, of a system, of a pair
- * of steps and of a stage in that pair, each times its constant of the machine.  Any rank draws the
- * same numbers in any order.  wafer_cost.c lengthens the time of a stage by them. */
+/* Jitter of compute time: normal deviates of a system, of a pair of steps and of a stage in the
+ * pair, each multiplied by its constant of the machine. They are a counter-based function of the
+ * seed, so any rank computes the same numbers in any order. wafer_cost.c lengthens the time of a
+ * stage by them. */
 #include "wafer_jitter.h"
 
 #include <wsc/rng.h>
 
 #include <math.h>
 
-/* Which normal deviate of a wafer; the kind of jitter keeps them apart. */
+/* Kind of a normal deviate of a wafer; each kind has its own stream of random numbers. */
 enum jitter_kind { OF_STEP, OF_STAGE, OF_SYSTEM };
 
 static double deviate(const struct wafer_jitter_of *of, enum jitter_kind kind, uint64_t which,
@@ -34,7 +35,7 @@ static struct wafer_deviates deviates_of(const struct wafer_jitter_of *of)
     return new;
 }
 
-/* System 0 is the typical one, so that one system alone is as fast as its cycles say. */
+/* System 0 has no system jitter, so that one system alone is as fast as its cycles say. */
 int64_t wafer_jitter_millionths(const struct hw *hw, const struct wafer_jitter_of *of)
 {
     const double million = 1e6, least = -0.8;

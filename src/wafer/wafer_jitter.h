@@ -8,20 +8,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Normal deviates that hold for all stages of a pair of steps, computed before, and for what. */
+/* The normal deviates of a pair of steps, and the pair for which they were computed. */
 struct wafer_deviates {
     bool known;
     uint64_t seed;
     int64_t pair; /* step / 2 */
     double step, system;
 };
-/* Whose jitter. */
+/* The task whose jitter is computed. */
 struct wafer_jitter_of {
     int wafer; /* position in the machine */
     uint64_t seed;
     int64_t step;
-    int transfer;                /* of the step: names the deviate of jitter_stage */
-    struct wafer_deviates *kept; /* of this wafer, kept up to date; NULL: no memory */
+    int transfer;                /* transfer in the step; it selects the deviate of jitter_stage */
+    struct wafer_deviates *kept; /* deviates of this wafer, updated; NULL: computed each time */
 };
 /* Relative change of the compute time, in whole millionths, so that the last bit of a logarithm
  * cannot show in a picosecond: jitter z + jitter_stage y + jitter_system x, with normal deviates

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Samples of a wafer: which part of a micro-batch is its own (stream_micro_shards()), and reading
- * them from the data source into the buffers of the kernels.  From here on to the kernels samples
- * are sequences: a pair of preference optimization is two.  Called at the start of a micro-batch
+/* Loads the samples of a wafer: determines its part of a micro-batch (stream_micro_shards()) and
+ * reads it from the data source into the buffers of the kernels. Here and in the kernels a sample
+ * is a sequence: a pair of preference optimization is two. Called at the start of a micro-batch
  * (wafer_step.c) and of a pass. */
 #include "wafer_load.h"
 
-/* On the host lanes are a matter of time alone. */
+/* On the host, lanes affect virtual time alone. */
 static bool same_lanes(const struct wafer *w, const struct programs_room *room)
 {
     return w->work.numerics != KERNELS_MESH ||

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A stage that a wafer computes while its weights come and its gradients leave
- * (docs/decisions/0050): part by part, each as soon as the bytes of its matrices are there. Forward
- * weights come from the first byte on; in the backward pass, whose parts are in reverse order,
- * weights come and gradients leave from the last byte on, and a gradient leaves when it is final.
- *
- * Times follow from headers and sizes alone, so the message of the gradients is sent before the
- * kernels run, with the times that they will have.  Called by wafer_stage.c, which has whole
- * stages: those with masks, the mesh, and where messages move within one host. */
+/* A stage that is computed while its weights arrive and its gradients are sent
+ * (docs/decisions/0050): part by part, each part as soon as the bytes of its matrices are there.
+ * Forward, weights arrive from the first byte on. The backward pass has the parts in reverse order:
+ * weights arrive and gradients are sent from the last byte on, and a gradient is sent when it is
+ * final. Times follow from headers and sizes alone, so the message of the gradients is sent before
+ * the kernels run, with the times that they will have. wafer_stage.c calls. It computes other
+ * stages as a whole: those with masks, on the mesh, and where messages stay within one host. */
 #include "wafer_pieces.h"
 
 #include "wafer_clock.h"
@@ -33,7 +32,8 @@ static enum wsc_err run_backward(void *arg)
     return WSC_OK;
 }
 
-/* True when gradients leave in pieces to any parent; a wafer below several shards has several. */
+/* True when gradients are sent in pieces to any parent; a wafer below several shards has several
+ * parents. */
 static bool sends_pieces(const struct wafer *w, const struct stream_at *at)
 {
     bool any = false;
@@ -54,13 +54,13 @@ enum wsc_err wafer_pieces_choose(const struct wafer *w, const struct stream_at *
     return stream_wait_weights(w->ports, at, weights, 0, comm_buf_bytes(weights));
 }
 
-/* Until the weights that part @p part reads are there. */
+/* Wait until the weights that part @p part reads are there. */
 static enum wsc_err wait_for_part(const struct wafer *w, const struct stream_at *at,
                                   const struct wafer_stage *s, int part)
 {
     const struct model *model = w->net->model;
     const struct model_stage *plan = &model->stage[at->stage];
-    const int first = model->zoo.recompute ? 0 : part; /* the whole block is computed again */
+    const int first = model->zoo.recompute ? 0 : part; /* the whole block is recomputed */
     const int view = plan->first_view[at->backward ? first : part + 1];
     const int64_t elems = view < plan->n_views ? plan->view[view].offset : plan->n_elems;
     const int64_t bytes = elems * num_format_bytes(model->format);
@@ -84,7 +84,8 @@ enum wsc_err wafer_pieces_forward(struct wafer *w, const struct stream_at *at,
     return WSC_OK;
 }
 
-/* Send what will be the gradients; the stage keeps a reference to write them. */
+/* Send the message of the gradients before they exist; the stage keeps a reference to write them.
+ * */
 static enum wsc_err open_gradients(struct wafer *w, const struct stream_at *at,
                                    struct wafer_stage *s)
 {
@@ -93,9 +94,10 @@ static enum wsc_err open_gradients(struct wafer *w, const struct stream_at *at,
     return WSC_OK;
 }
 
-/* What is final at the end of the last vector, or with the first part all of them. */
-static enum wsc_err let_leave(const struct wafer *w, const struct stream_at *at,
-                              const struct wafer_stage *s, int part)
+/* Let the gradients be sent that are final: elements from the end of the last vector on, or all
+ * elements after the first part. */
+static enum wsc_err send_final_gradients(const struct wafer *w, const struct stream_at *at,
+                                         const struct wafer_stage *s, int part)
 {
     const int64_t all = comm_buf_bytes(s->sums) / (int64_t)sizeof(float);
     return stream_fill_gradients(w->ports, at, s->sums, s->n_sums,
@@ -118,7 +120,7 @@ enum wsc_err wafer_pieces_backward(struct wafer *w, const struct stream_at *at,
     for (; p.part >= 0; p.part--) {
         TRY(wait_for_part(w, at, s, p.part));
         TRY(comm_compute(w->net->comm, run_backward, &p));
-        TRY(let_leave(w, at, s, p.part));
+        TRY(send_final_gradients(w, at, s, p.part));
         comm_yield(w->net->comm);
     }
     return WSC_OK;

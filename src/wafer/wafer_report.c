@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a wafer sends up beside the gradients: loss sums after the last forward stage of a
- * micro-batch, and at the end of the step its time by parts, with the squares of the micro-shards'
- * gradients when the noise scale is measured.  Sums follow the canonical reduction: one for each
- * maximal subtree of the wafer's micro-shards.  Called by wafer_step.c. */
+/* Sends the results of a wafer other than gradients: sums of the losses after the last forward
+ * stage of a micro-batch; at the end of the step its time by parts, and squares of the
+ * micro-shards' gradients if the noise scale is measured. Sums follow the canonical tree: one for
+ * each maximal subtree of the wafer's micro-shards. wafer_step.c calls. */
 #include "wafer_report.h"
 
 #include "wafer_clock.h"
@@ -13,7 +13,7 @@
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-/* What one sample of this step got, for its times. */
+/* Store the score of one sample of this step, which is sent with the times. */
 static void add_score(struct wafer *w, int64_t sample, const struct model_loss *loss)
 {
     const struct stream_score score = {(double)sample, loss->nats, (double)loss->n_tokens,

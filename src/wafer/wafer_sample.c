@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The next token of a text: the most likely one, or one that is sampled from the logits over a
- * temperature, of the k most likely, of the nucleus of probability p (Holtzman et al. 2020).  The
- * random numbers are functions of seed, prompt and position.  wafer_generate.c calls. */
+/* Chooses the next token of a text: the most likely one, or a sample from the logits divided by a
+ * temperature, among the k most likely tokens or the nucleus of probability p (Holtzman et al.
+ * 2020). Random numbers are functions of seed, prompt and position. wafer_generate.c calls. */
 #include "wafer_sample.h"
 
 #include <wsc/rng.h>
@@ -24,8 +24,8 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Logits below it are left out: the k-th largest, or the last of those that have top_p of
- * what is left together. */
+/* The lowest logit that can be sampled: the k-th largest one, or the lowest of the most likely
+ * tokens that together have probability top_p among the remaining ones. */
 static float smallest_sampled(struct wafer_texts *g, const float *logits, int64_t n)
 {
     const struct wafer_prompts *p = g->w->work.prompts;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One stage on a wafer.  Weights are never stored: they come in, the kernels use them, and they are
- * released.  A backward stage makes one gradient vector for each maximal subtree of the wafer's
- * micro-shards and sends all of them; the stage ends when they have left.
- * Called by wafer_step.c; wafer_clock.c keeps the time. */
+/* Runs one stage on a wafer. Weights are never stored: they arrive, the kernels use them, and they
+ * are released. A backward stage computes one gradient vector for each maximal subtree of the
+ * wafer's micro-shards and sends all of them; the stage ends when they have left. wafer_step.c
+ * calls; wafer_clock.c has the times. */
 #include "wafer_stage.h"
 
 #include "wafer_clock.h"
@@ -10,7 +10,7 @@
 
 #include <wsc/mem.h>
 
-/* Tensors of a stage with masks are found in the payload. */
+/* Find the tensors of a stage with masks in the payload. */
 static enum wsc_err open_weights(const struct wafer *w, int stage, struct wafer_stage *s)
 {
     const struct model *model = w->net->model;
@@ -39,7 +39,7 @@ enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, str
 
 /* ---- computing: at the same time as other wafers of the process, see comm_compute() ---- */
 
-/* The kernels of a whole stage; wafer_pieces.c has those of its parts. */
+/* Arguments of the kernels of a whole stage; wafer_pieces.c has those of its parts. */
 struct work {
     struct wafer *w;
     const struct stream_at *at;
@@ -89,7 +89,7 @@ enum wsc_err wafer_run_forward(struct wafer *w, const struct stream_at *at, stru
     return WSC_OK;
 }
 
-/* Vectors of gradients: one for each subtree. */
+/* Number of vectors of gradients: one for each reduction subtree. */
 static int count_sums(const struct wafer *w)
 {
     const struct data_share *share = &w->micro.share;
@@ -98,7 +98,7 @@ static int count_sums(const struct wafer *w)
     return subtrees.n;
 }
 
-/* Memory for the gradients; @p grads: the first vector. */
+/* Allocate the gradients; @p grads: the first vector. */
 static enum wsc_err take_gradients(struct wafer *w, const struct stream_at *at,
                                    struct wafer_stage *s, float **grads)
 {

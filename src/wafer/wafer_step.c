@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A step of one wafer: for each micro-batch it loads its share of the samples, then runs the stages
- * as their weights come in, forward and in training backward; after each backward stage the
- * gradients leave.  It keeps activations, never weights.
- *
- * Facing it: memoryx_step.c sends the weights and takes the gradients, swarmx_step.c broadcasts and
- * adds.  wafer_stage.c has the calls of a stage; losses, times and squares, which travel beside the
- * line, are in wafer_report.c; generation is in wafer_generate.c. */
+/* A step of one wafer. For each micro-batch it loads its share of the samples, then runs the stages
+ * as their weights arrive, forward and in training backward; after each backward stage it sends the
+ * gradients. It keeps activations, never weights. memoryx_step.c sends the weights and receives the
+ * gradients; swarmx_step.c broadcasts and adds. wafer_stage.c has the functions of a stage;
+ * wafer_report.c sends losses, times and squares; wafer_generate.c has generation. */
 #include "wafer_step.h"
 
 #include "wafer_load.h"

@@ -7,6 +7,6 @@
 
 /* One batch of training or evaluation: step @p step of w->pass. */
 enum wsc_err wafer_step(struct wafer *w, int64_t step);
-/* One stage forward on what w->micro holds: weights in, kernels. */
+/* Run one stage forward on the input w->micro: receive weights, run kernels. */
 enum wsc_err wafer_forward(struct wafer *w, const struct stream_at *at);
 #endif

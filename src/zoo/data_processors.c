@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Classes of data loaders of the Model Zoo: what their files hold, and what a model is trained for
- * that reads them.  Files of the runconfig style have no name of a model, so that the loader alone
- * says that a file is one of an encoder, and of which head.  zoo_families.c asks for the objective,
- * params_check_input.c for the samples; src/data reads them. */
+/* Classes of data loaders of the Model Zoo: what their files contain, and the objective of a model
+ * that reads them. A file of the runconfig style does not name its model, so the loader alone shows
+ * that the file is one of an encoder, and with which head. zoo_families.c uses the objective,
+ * params_check_input.c the samples; src/data reads the files. */
 #include "params_passes.h"
 
 #include <string.h>

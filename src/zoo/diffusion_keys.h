@@ -1,7 +1,7 @@
-/** Keys of diffusion transformers, rows of the table in params_keys.c, whose macros they use.  The
- *  names and defaults are those of the Model Zoo (models/vision/dit, releases 2.2 to 2.6).  What
- *  only initial values, the schedule of the noise or the generation of images depend on has no
- *  effect here: diffusion transformers have virtual time alone. */
+/** Keys of diffusion transformers: rows of the table in params_keys.c, whose macros they use. Names
+ *  and defaults are those of the Model Zoo (models/vision/dit, releases 2.2 to 2.6). Keys for
+ *  initial values, the schedule of the noise and the generation of images have no effect here,
+ *  because diffusion transformers have virtual time alone. */
 #ifndef WSC_ZOO_DIFFUSION_KEYS_H
 #define WSC_ZOO_DIFFUSION_KEYS_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Diffusion transformers (Peebles and Xie 2023, arXiv 2212.09748) in params files: sizes that are
- * lists of height and width, and the checks between keys.  The latent, the patch and the classes
- * decide what other families read as max_position_embeddings (patches of a latent) and vocab_size
- * (rows of the table of classes), so that the model and its time follow as for the others.
+ * lists of height and width, and the checks between keys. Latent, patch and classes determine the
+ * values that other families read as max_position_embeddings (patches of a latent) and vocab_size
+ * (rows of the table of classes), so the model and its time are computed as for other families.
  * params_check.c calls the checks; rows of diffusion_keys.h name reader and writer. */
 #include "params_passes.h"
 #include "params_values.h"
@@ -13,7 +13,7 @@
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* `[height, width]`, each at least 1. */
+/* Read `[height, width]`, each at least 1. */
 void zoo_read_size(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                    void *field)
 {
@@ -53,8 +53,8 @@ static void set_if_absent(int64_t size[2], int64_t height, int64_t width)
     size[1] = width;
 }
 
-/* Sizes of latents and patches: the model's, else those of the encoder of images, else defaults of
- * the Model Zoo. */
+/* Sizes of latents and patches: those of the model, else of the encoder of images, else the
+ * defaults of the Model Zoo. */
 static void set_sizes(struct zoo_diffusion *d)
 {
     enum { LATENT = 32, PATCH = 16 };
@@ -64,7 +64,7 @@ static void set_sizes(struct zoo_diffusion *d)
     if (d->latent_channels == CONF_NULL) d->latent_channels = d->vae_latent_channels;
 }
 
-/* Patches of a latent, which are the tokens of a sequence. */
+/* Number of patches of a latent, which are the tokens of a sequence. */
 static void set_patches(struct conf_parse *p, struct zoo_model *m)
 {
     const struct zoo_diffusion *d = &m->diffusion;
@@ -80,8 +80,8 @@ static void set_patches(struct conf_parse *p, struct zoo_model *m)
         d->latent_size[0] / d->patch_size[0] * (d->latent_size[1] / d->patch_size[1]);
 }
 
-/* Classes of the images: the model's, else the input's, and with dropout one that stands for none.
- */
+/* Classes of the images: those of the model, else of the input; with dropout one more class, for no
+ * class. */
 static void set_classes(struct conf_parse *p, struct zoo_params *params)
 {
     enum { IMAGENET_1K = 1000 };
@@ -99,7 +99,7 @@ static void set_classes(struct conf_parse *p, struct zoo_params *params)
     m->vocab_size = m->num_labels + (m->diffusion.label_dropout_rate > 0);
 }
 
-/* Features of other models, which this release does not have with diffusion. */
+/* Refuse features of other models that this release does not have with diffusion. */
 static void check_refused(struct conf_parse *p, const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Keys that act only beside others: rotary keys need rotary positions, fp16_type needs
- * mixed_precision, and so on.  One row per key with the condition under which nothing depends on it
- * and the reason in words.  Where a file has such a key it gets a warning (params_check.c), and the
- * dump leaves it out (params_dump.c). */
+/* Keys that have an effect only with others: rotary keys need rotary positions, fp16_type needs
+ * mixed_precision, and so on. A row has a key, the condition under which the key has no effect, and
+ * the reason in words. If a file has such a key, it gets a warning (params_check.c), and the dump
+ * leaves it out (params_dump.c). */
 #include "params_passes.h"
 
 #include <wsc/mem.h>
 
 #include <string.h>
 
-/* A value of `off` below: files keep the key beside its switch, so that it warns from --set alone.
- */
+/* A value of `off` below: files keep this key without its switch, so only --set gets a warning. */
 static const char in_a_file[] = "any value in a file";
 
 /* Conditions of the table below: each is true when the keys of its rows have no effect. */
@@ -54,7 +53,7 @@ static bool fp32(const struct zoo_params *p)
     return !p->model.mixed_precision;
 }
 
-/* Short exponents want a scaled loss; fp32 and bfloat16 have long ones. */
+/* Formats with short exponents need a scaled loss; fp32 and bfloat16 have long ones. */
 static bool unscaled(const struct zoo_params *p)
 {
     return fp32(p) || p->model.fp16_type == ZOO_BF16;
@@ -171,7 +170,7 @@ static bool eval_not_translation(const struct zoo_params *p)
     return p->eval_input.samples != ZOO_SAMPLES_TRANSLATION;
 }
 
-/* What is drawn from the seed: the order of samples, spans, masks. */
+/* True when nothing is sampled from the seed: order of samples, spans, masks. */
 static bool draws_nothing(const struct zoo_input *in)
 {
     return !in->shuffle && in->samples != ZOO_SAMPLES_SPANS &&
@@ -252,7 +251,7 @@ static bool eval_without_vocabulary(const struct zoo_params *p)
     return reads_no_vocabulary(&p->eval_input);
 }
 
-/* muP by base sizes scales the logits of tokens alone. */
+/* muP by base sizes scales only logits of tokens. */
 static bool no_scaled_logits(const struct zoo_params *p)
 {
     const bool tokens = decodes(p) || p->model.objective == ZOO_MASKED_LM;
@@ -284,7 +283,7 @@ static bool evaluates_not(const struct zoo_params *p)
     return !zoo_mode_evaluates(p->runconfig.mode);
 }
 
-/* Evaluations between steps. */
+/* True for runs without evaluations between steps. */
 static bool not_both(const struct zoo_params *p)
 {
     return trains_not(p) || evaluates_not(p);
@@ -332,7 +331,8 @@ static bool mean_over_pairs(const struct zoo_params *p)
     return p->model.dpo.on;
 }
 
-/* Over pairs, or over the elements of latents. */
+/* True when the loss is a mean over pairs, or over the elements of latents, whatever the key says.
+ * */
 static bool mean_in_any_case(const struct zoo_params *p)
 {
     return mean_over_pairs(p) || diffuses(p);
@@ -352,15 +352,15 @@ struct condition {
     const char *path; /* `.*` at the end: a whole section */
     bool (*idle)(const struct zoo_params *p);
     const char *why;
-    const char *off; /* the value that asks for nothing, which does not warn */
+    const char *off; /* the value that switches the feature off, which gets no warning */
 };
 
-/* Reasons of several rows. */
+/* Reasons that several rows have. */
 static const char no_latents[] = "objective is not diffusion",
                   images_have_no_tokens[] = "diffusion transformers have no tokens of a vocabulary";
 
-/* Keys that nothing depends on while `idle` holds: a warning where the file has one, and the dump
- * leaves them out. */
+/* Keys without an effect while `idle` is true: a warning if the file has one; the dump leaves them
+ * out. */
 static const struct condition conditions[] = {
 #define ROPE(key) "model.pos_scaling_extra_args." key
     {"model.rotary_dim", not_rotary, "position_embedding_type is not rotary", NULL},
@@ -531,8 +531,8 @@ static const struct condition conditions[] = {
     {"eval_input.shuffle_seed", eval_in_order, "shuffle is off", in_a_file},
     {NULL, NULL, NULL, NULL}};
 
-/* Keys of which the mode of this run has no use.  A file serves all modes, so that the dump has
- * them, and they warn from --set alone. */
+/* Keys that the mode of this run does not use. A file may serve all modes, so the dump has these
+ * keys, and only --set gets a warning. */
 static const struct condition by_mode[] = {
     {"train_input.data_dir", NULL, NULL, NULL},
     {"train_input.*", trains_not, "the mode does not train", in_a_file},
@@ -548,7 +548,7 @@ static const struct condition by_mode[] = {
     {"model.recompute", trains_not, "the mode does not train", in_a_file},
     {NULL, NULL, NULL, NULL}};
 
-/* The row of @p path in a table, NULL when it acts whatever the others are. */
+/* The row of @p path in a table; NULL: the key has an effect with any values of the others. */
 static const struct condition *condition_of(const struct condition *table, const char *path)
 {
     for (const struct condition *c = table; c->path; c++) {
@@ -566,7 +566,7 @@ bool zoo_key_acts(const struct zoo_params *params, const char *path)
     return !c || !c->idle(params);
 }
 
-/* True when the file's value is the one that asks for nothing. */
+/* True when the value in the file is the one that switches the feature off. */
 static bool is_off(const struct condition *c, const struct conf_node *node)
 {
     double value, off;
@@ -575,7 +575,7 @@ static bool is_off(const struct condition *c, const struct conf_node *node)
            !wsc_units_double(c->off, &off) && value == off;
 }
 
-/* Warn of key @p i, which is given, when a row of @p table says that it has no effect. */
+/* Warn about the given key @p i if a row of @p table says that it has no effect. */
 static bool warn_idle(struct conf_parse *p, const struct zoo_params *params, int i,
                       const struct condition *table)
 {
@@ -588,10 +588,11 @@ static bool warn_idle(struct conf_parse *p, const struct zoo_params *params, int
 
 /* ---- keys that give way to others ------------------------------------------------------------ */
 
-/* Two keys of one thing: where a file has both, with different values, the first one gives way. */
+/* Two keys for one value: if a file has both with different values, the first one is not used. */
 static const struct pair {
     const char *path, *to;
-    bool (*apart)(const struct zoo_params *p); /* true: each has a use of its own here */
+    /* true: each key has a use of its own in this file */
+    bool (*apart)(const struct zoo_params *p);
     const char *what;
 } pairs[] = {
     {"model.dropout_rate", "model.residual_dropout_rate", not_parallel,
@@ -632,7 +633,7 @@ void zoo_idle_warn(struct conf_parse *p, const struct zoo_params *params)
 /* ---- keys without effect in any case ----------------------------------------------------------
  */
 
-/* One warning with the names collected so far; the list is empty afterwards. */
+/* Give one warning for the names collected so far, and clear the list. */
 static void warn_list(const struct conf_parse *p, struct wsc_text *list)
 {
     if (list->n)
@@ -640,7 +641,7 @@ static void warn_list(const struct conf_parse *p, struct wsc_text *list)
     wsc_text_free(list);
 }
 
-/* The keys that nothing depends on, in one warning or as many as their names need. */
+/* Warn about keys without effect, in one warning or in as many as their names need. */
 void zoo_params_warn_no_effect(const struct conf_parse *p)
 {
     enum { LONGEST = 600 };

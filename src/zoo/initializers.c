@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Initializers of weights, as the Model Zoo names them: a name, or a map with a name and numbers.
- * Names of one kind are those of PyTorch and of TensorFlow for special cases of variance scaling:
+ * Several names are those of PyTorch and of TensorFlow for special cases of variance scaling:
  * Glorot and Bengio 2010 (xavier, glorot), LeCun et al. 1998, He et al. 2015 (kaiming).
  * src/model/model_init.c samples the weights. */
 #include "params_values.h"
@@ -9,10 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-/* A map being read. */
+/* State of a map that is being read. */
 struct init_map {
     struct zoo_init init; /* first: the dump writes from here */
-    double gain;          /* PyTorch's: its square is a factor of the scale */
+    double gain;          /* gain of PyTorch, whose square is a factor of the scale */
 };
 
 /* clang-format off */
@@ -36,8 +36,8 @@ struct init_map {
     {KEY("scale", init.value), REAL, .doc = "variance times what it is divided by"}, \
     {KEY("gain", gain), REAL, .status = CONF_ALSO, .doc = "its square is a factor of the scale"})
 
-/* Rows of the table of names.  Those from VARIANCE_SCALING on are one kind with different scale,
- * fan and distribution. */
+/* Rows of the table of names. From VARIANCE_SCALING on they are one kind of initializer with
+ * different scale, fan and distribution. */
 enum {
     CONSTANT,
     ZEROS,
@@ -81,7 +81,7 @@ static const struct conf_variant names[N_NAMES] = {
 };
 /* clang-format on */
 
-/* What a name alone means. */
+/* The initializer that a name alone stands for. */
 #define SCALING(v, f, dist)                                                                        \
     {                                                                                              \
         .kind = ZOO_INIT_VARIANCE_SCALING, .value = (v), .fan = (f), .distribution = (dist)        \
@@ -112,7 +112,7 @@ const struct conf_variants *zoo_initializers(void)
     return &variants;
 }
 
-/* Parameters without which a distribution is not defined. */
+/* Check for parameters without which a distribution is not defined. */
 static void check(struct conf_parse *p, const char *path, const struct conf_node *node,
                   const struct zoo_init *init)
 {
@@ -147,7 +147,7 @@ static void read_map(struct conf_parse *p, const struct conf_key *key, const str
     *out = m.init;
 }
 
-/* A name alone, or a map with a name and numbers; null keeps the default. */
+/* Read a name alone, or a map with a name and numbers; null keeps the default. */
 void zoo_read_initializer(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *field)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Patterns that select tensors by their names: globs of whole names, or regular expressions that
- * occur in one, as Python's re.search() has it.  Sections with such patterns are `sparsity`,
- * `model.freeze` and the groups of the optimizer; each names the readers below. */
+ * are searched in a name, as by Python's re.search(). The sections `sparsity`, `model.freeze` and
+ * the groups of the optimizer have such patterns; their readers call the functions below. */
 #include "name_patterns.h"
 
 #include <wsc/mem.h>
@@ -10,7 +10,7 @@
 #include <regex.h>
 #include <string.h>
 
-/* Python's re.search(); expressions were compiled once when they were read. */
+/* Search as Python's re.search(). Expressions were compiled when they were read. */
 static bool occurs(const char *expression, const char *name)
 {
     regex_t compiled;
@@ -37,8 +37,8 @@ int zoo_patterns_find(const struct zoo_patterns *patterns, const char *name)
 
 enum { MAX_PATTERN_BYTES = 256 };
 
-/* Expressions come from foreign files: no repetition counts and no back-references, whose cost is
- * not bounded by the length. */
+/* Expressions come from files of other users: repetition counts and back-references are refused,
+ * because their cost is not bounded by the length. */
 static bool check_expression(struct conf_parse *p, const char *path, const struct conf_node *node)
 {
     regex_t compiled;

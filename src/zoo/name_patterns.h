@@ -4,11 +4,11 @@
 #define WSC_ZOO_NAME_PATTERNS_H
 #include <wsc/zoo_sparsity.h>
 
-/** True for a tensor that a section without patterns takes: of more than one dimension, and none of
- *  `embedding`, `norm`, `lm_head`, `pe_helper` in its name. */
+/** True for a tensor that a section without patterns selects: with more than one dimension, and
+ *  without `embedding`, `norm`, `lm_head`, `pe_helper` in its name. */
 bool zoo_sparsity_by_default(const char *name, int n_dims);
-/** Append the pattern or the list of patterns @p node; out->expressions says of which kind they
- *  are.  Errors are about @p path. */
+/** Append the pattern or the list of patterns @p node; out->expressions is true for expressions.
+ *  Errors name @p path. */
 void zoo_patterns_read(struct conf_parse *p, const char *path, const struct conf_node *node,
                        struct zoo_patterns *out);
 /** Write a blank and the list of patterns, `null` without one. */

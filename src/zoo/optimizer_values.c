@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Keys of `optimizer` whose values have a form of their own: lists of two numbers (betas, etas,
- * step_sizes, the eps of Adafactor) and loss_scaling_factor, a number or `dynamic`.  Each has a
- * reader and a writer that the rows of params_keys.c name. */
+/* Keys of `optimizer` with special values: lists of two numbers (betas, etas, step_sizes, the eps
+ * of Adafactor) and loss_scaling_factor, a number or `dynamic`. Each has a reader and a writer that
+ * the rows of params_keys.c name. */
 #include "params_values.h"
 
 /* ---- lists of two ---------------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ static void write_two(struct wsc_text *out, double first, double second)
     wsc_text_add(out, "]");
 }
 
-/* The two older keys beta1 and beta2 then need no default. */
+/* Sets both betas, so that the older keys beta1 and beta2 need no default. */
 void zoo_read_betas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                     void *optimizer)
 {
@@ -78,7 +78,7 @@ void zoo_write_step_sizes(struct wsc_text *out, const void *optimizer, const str
     write_two(out, o->step_min, o->step_max);
 }
 
-/* Adafactor takes two of them. */
+/* Adafactor has two eps, other optimizers one. */
 void zoo_read_eps(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                   void *optimizer)
 {

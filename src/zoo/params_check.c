@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Checks between keys of params files, after all keys have been read by the table, in their order:
- * sections that the mode needs, those of params_checks.h, then formats, loss scaling, clipping,
- * epochs.  Called by zoo_params.c; keys without effect are in idle_keys.c. */
+/* Checks between keys of params files, after the table has read all keys: sections that the mode
+ * needs, the checks of params_checks.h, then formats, loss scaling, clipping, epochs. zoo_params.c
+ * calls; idle_keys.c has the keys without effect. */
 #include "params_checks.h"
 #include "params_passes.h"
 #include "params_values.h"
@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Sections that the mode needs: training wants train_input and optimizer, evaluation eval_input. */
+/* Check for the sections that the mode needs: train_input and optimizer for training, eval_input
+ * for evaluation. */
 static void check_sections(struct conf_parse *p, const struct conf_node *root, enum zoo_mode mode)
 {
     const bool trains = zoo_mode_trains(mode), evals = zoo_mode_evaluates(mode);
@@ -26,8 +27,8 @@ static void check_sections(struct conf_parse *p, const struct conf_node *root, e
     }
 }
 
-/* A name of checkpoints has its step once, and nothing that makes it another folder's or that of a
- * file which is still written. */
+/* The name of checkpoints must have the step once, and must not lead to another folder or to the
+ * name of a file that is still written. */
 static void check_checkpoint_name(struct conf_parse *p, const char *name)
 {
     static const char path[] = "runconfig.checkpoint_name", step[] = "{step}";
@@ -44,7 +45,7 @@ static void check_checkpoint_name(struct conf_parse *p, const char *name)
                         "expected a file name of at most %d bytes without / and .tmp", MOST_BYTES);
 }
 
-/* The loss was scaled for float16, the format that earlier releases took without this key. */
+/* float16 is the format that earlier releases used without this key; then the loss was scaled. */
 static void check_format(struct conf_parse *p, const struct zoo_params *params)
 {
     const char *scaling = "optimizer.loss_scaling_factor", *format = "model.fp16_type";
@@ -128,7 +129,8 @@ static bool on_command_line(const struct conf_parse *p, const char *path)
     return conf_parse_place(p, path, NULL).line < 0;
 }
 
-/* What the command line asks for, steps or epochs, where the other stands in the file. */
+/* The command line may set steps or epochs while the file has the other: the command line counts.
+ * */
 static void choose_length(const struct conf_parse *p, struct zoo_runconfig *r)
 {
     const bool steps = on_command_line(p, "runconfig.num_steps");
@@ -140,7 +142,8 @@ static void choose_length(const struct conf_parse *p, struct zoo_runconfig *r)
         r->num_steps = CONF_NULL;
 }
 
-/* Epochs become steps where the file says how long an epoch is; otherwise the data do. */
+/* Convert epochs to steps if the file has the length of an epoch; otherwise the data determine it.
+ * */
 static void check_epochs(struct conf_parse *p, struct zoo_runconfig *r)
 {
     const char *epochs = "runconfig.num_epochs", *length = "runconfig.steps_per_epoch";

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Checks of train_input and eval_input: loaders and what goes together with them, batch sizes
- * against num_csx, lengths of samples against positions.  What the real cluster would refuse but
- * the emulator can compute is a warning. */
+/* Checks of train_input and eval_input: data loaders and their keys, batch sizes against num_csx,
+ * lengths of samples against positions. Values that the real cluster would refuse but the emulator
+ * can compute get a warning. */
 #include "params_checks.h"
 #include "params_passes.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Batches by length are those of loaders that have them, whole ones alone. */
+/* Batches by length need a loader that has them, and complete batches. */
 static void check_buckets_of(struct conf_parse *p, struct zoo_input *in, const char *section)
 {
     char path[CONF_MAX_PATH];
@@ -26,7 +26,8 @@ static void check_buckets_of(struct conf_parse *p, struct zoo_input *in, const c
                         "not with drop_last: false: a batch has sequences of one bucket");
 }
 
-/* What the loader of the Model Zoo does otherwise, or this release does not. */
+/* Report settings that the Model Zoo's loader treats in another way, or that this release does not
+ * have. */
 static void check_data(struct conf_parse *p, struct zoo_input *in, const char *section,
                        const struct zoo_model *m)
 {
@@ -76,7 +77,7 @@ static void check_input(struct conf_parse *p, struct zoo_input *in, bool trainin
     int64_t n = params->runconfig.num_csx, b = in->batch_size, m = in->micro_batch_size;
     check_data(p, in, training ? "train_input" : "eval_input", &params->model);
     if (b < 1 || n < 1) return;
-    const int64_t share = (b - 1) / n + 1; /* the largest one */
+    const int64_t share = (b - 1) / n + 1; /* the largest share */
     if (b % n)
         conf_diag_warn(p->diag, conf_parse_place(p, batch, NULL), batch,
                        "%lld sequences do not divide evenly among %lld systems; the real cluster "
@@ -97,7 +98,7 @@ static void check_input(struct conf_parse *p, struct zoo_input *in, bool trainin
                         (long long)params->reduction_leaf);
 }
 
-/* Sink tokens lengthen the samples; both inputs should do so by the same number. */
+/* Sink tokens lengthen the samples; both inputs should have the same number of them. */
 static void check_sinks(struct conf_parse *p, const struct zoo_params *params)
 {
     const char *path = "eval_input.data_transforms";
@@ -109,7 +110,7 @@ static void check_sinks(struct conf_parse *p, const struct zoo_params *params)
                    (long long)eval->sink_tokens, (long long)train->sink_tokens);
 }
 
-/* Files of CSV have classes of sequences, no numbers. */
+/* Targets in CSV files are classes of sequences, not numbers. */
 static void check_targets(struct conf_parse *p, const struct zoo_input *in, const char *section,
                           enum zoo_objective objective)
 {
@@ -121,8 +122,8 @@ static void check_targets(struct conf_parse *p, const struct zoo_input *in, cons
                         in->data_processor);
 }
 
-/* Samples are at most as long as there are positions; what the mode does not read may
- * stay as it is. */
+/* Samples must not be longer than the number of positions. Inputs that the mode does not read are
+ * not checked. */
 static void check_length(struct conf_parse *p, const struct zoo_params *params)
 {
     const enum zoo_mode mode = params->runconfig.mode;
@@ -147,7 +148,7 @@ static void check_length(struct conf_parse *p, const struct zoo_params *params)
             (long long)eval, length[0], (long long)train);
 }
 
-/* Ranges of what the samples of encoders hold. */
+/* Set the ranges of the values in samples of encoders. */
 static void set_ranges(struct zoo_input *in, const struct zoo_model *m)
 {
     enum { PAIRS = 2 };

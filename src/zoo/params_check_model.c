@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* @p width is that of a head.  The default of rotary_dim is a quarter of it, rounded down to even.
- */
+/* @p width is that of a head. Default of rotary_dim: a quarter of it, rounded down to an even
+ * number. */
 static void check_rotary(struct conf_parse *p, struct zoo_model *m, int64_t width,
                          struct conf_pos pos)
 {
@@ -45,7 +45,7 @@ static void check_heads(struct conf_parse *p, struct zoo_model *m)
                         (long long)m->num_kv_groups);
     if (m->num_kv_groups == CONF_NULL)
         m->num_kv_groups = m->attention_module == ZOO_MULTIQUERY ? 1 : n;
-    if (m->num_kv_groups < 1) return; /* what was read was no number */
+    if (m->num_kv_groups < 1) return; /* the value that was read is not a number */
     if (n % m->num_kv_groups)
         conf_diag_error(p->diag, conf_parse_place(p, groups, NULL), groups,
                         "%lld does not divide num_heads, %lld; hint: change both together",
@@ -53,7 +53,7 @@ static void check_heads(struct conf_parse *p, struct zoo_model *m)
     check_rotary(p, m, width / n, conf_parse_place(p, rotary, heads));
 }
 
-/* LongRoPE needs that list of divisors which the model's length decides. */
+/* LongRoPE needs one of two lists of divisors, by the length of the model. */
 static void check_longrope(struct conf_parse *p, const struct zoo_model *m)
 {
 #define ARGS "model.pos_scaling_extra_args."
@@ -103,7 +103,7 @@ static void check_positions(struct conf_parse *p, struct zoo_model *m)
                         "needs model.attention_sliding_window_length");
 }
 
-/* One expert in all is no mixture: the model is dense then. */
+/* A single expert is no mixture: the model is dense. */
 static void check_experts(struct conf_parse *p, struct zoo_model *m)
 {
     const char *top_k = "model.moe.top_k", *routing = "model.moe.routing_algorithm",
@@ -150,7 +150,7 @@ static void check_mup(struct conf_parse *p, struct zoo_model *m)
     if (m->objective == ZOO_SEQ2SEQ) zoo_check_mup_of_seq2seq(p, m);
 }
 
-/* Half of the buckets are for near tokens. */
+/* Half of the buckets are for tokens nearby. */
 static void check_buckets(struct conf_parse *p, const struct zoo_model *m)
 {
     const char *buckets = "model.relative_attention_num_buckets";
@@ -186,7 +186,7 @@ static void set_positions(const struct conf_parse *p, struct zoo_params *params)
         m->max_position_embeddings = in->max_sequence_length;
 }
 
-/* What encoders of texts need beside the keys of decoders. */
+/* Check the keys that encoders of texts need in addition to those of decoders. */
 static void check_encoder(struct conf_parse *p, struct zoo_model *m)
 {
     if (m->objective == ZOO_CAUSAL_LM || m->objective == ZOO_SEQ2SEQ ||

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Checks of encoder-decoders: lengths and widths of both sides, keys that both must share, what
- * this release does not have for them. */
+/* Checks of encoder-decoders: lengths and widths of both sides, keys that both must share, features
+ * that this release does not have for them. */
 #include "params_checks.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* muP of an encoder with a decoder: what goes with it, and what it makes of the decoder. */
+/* muP of an encoder with a decoder: checks its keys, and sets the scales of the decoder. */
 void zoo_check_mup_of_seq2seq(struct conf_parse *p, struct zoo_model *m)
 {
     const bool on = m->mup_base_hidden_size > 0;
@@ -30,7 +30,8 @@ void zoo_check_mup_of_seq2seq(struct conf_parse *p, struct zoo_model *m)
         m->scale_decoder_qk_dot_by_d = true;
 }
 
-/* Lengths of sources and targets: the data's and the position tables' are each other's defaults. */
+/* Lengths of sources and targets: the lengths of the data and the sizes of position tables are each
+ * other's defaults. */
 static void set_lengths(const struct conf_parse *p, struct zoo_params *params)
 {
     struct zoo_model *m = &params->model;
@@ -65,7 +66,7 @@ static void set_head_width(struct conf_parse *p, struct zoo_model *m)
     m->attention_inner_dim = m->d_kv * m->num_heads;
 }
 
-/* Features of T5's class that others of its keys decide. */
+/* Features of T5's class that other keys of it determine. */
 static void check_t5_features(struct conf_parse *p, struct zoo_model *m)
 {
     const char *decoder = "model.decoder_nonlinearity", *bias = "model.use_ffn_bias",
@@ -150,7 +151,7 @@ static void check_token_files(struct conf_parse *p, const struct zoo_input *in, 
                         "required key is missing; hint: src_vocab_file, a token in each line");
 }
 
-/* What an encoder with a decoder needs; defaults depend on other keys. */
+/* Check the keys of an encoder with a decoder, and set defaults that depend on other keys. */
 void zoo_check_seq2seq(struct conf_parse *p, struct zoo_params *params)
 {
     struct zoo_model *m = &params->model;

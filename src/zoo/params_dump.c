@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The effective params as a file of the runconfig style that means the same job, and single values
- * of it as text.  Keys that nothing depends on (params_check.c) and sections that the file did not
- * have are left out. */
+/* Writes the effective params as a file of the runconfig style for an equal job, and single values
+ * of it as text. Keys without effect (params_check.c) and sections that the file did not have are
+ * left out. */
 #include "params_passes.h"
 
 #include <wsc/check.h>
@@ -20,7 +20,7 @@ const char *zoo_params_choice(const char *path, int value)
     return "?";
 }
 
-/* Sections and lists that the file did not have stay away. */
+/* False for sections and lists that the file did not have. */
 static bool is_present(const void *base, const char *path)
 {
     const struct zoo_params *params = base;
@@ -51,7 +51,7 @@ enum wsc_err zoo_params_text(const struct zoo_params *params, const char *path, 
     return wsc_text_take(&out, text);
 }
 
-/* Through the same writer as the dump, so that a value has one spelling. */
+/* Uses the writer of the dump, so that a value has one spelling. */
 bool zoo_params_value(const struct zoo_params *params, const char *path, char *text, size_t size)
 {
     const struct conf_table *table = zoo_params_table();
@@ -60,7 +60,7 @@ bool zoo_params_value(const struct zoo_params *params, const char *path, char *t
     if (row < 0 || table->key[row].status != CONF_USED) return false;
     if (table->key[row].type == CONF_T_SPECIAL) return false;
     if (zoo_params_text(params, path, &written)) return false;
-    int n = snprintf(text, size, "%s", written + 1); /* without the blank before it */
+    int n = snprintf(text, size, "%s", written + 1); /* without the leading blank */
     wsc_free(written);
     return n >= 0 && (size_t)n < size;
 }

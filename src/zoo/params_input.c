@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Keys of an input that name its samples: data_dir (a directory or a list), data_subset (ranges of
  * fractions), mixture (data sets with weights, each with its own directories and subset), and
- * `buckets` of lengths.  Readers and writers that the rows of params_keys.c name; src/data reads
- * the files themselves. */
+ * `buckets` of lengths. This file has the readers and writers that the rows of params_keys.c name;
+ * src/data reads the files of samples. */
 #include "params_values.h"
 
 #include <wsc/mem.h>
@@ -13,7 +13,7 @@
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
-/* Append a directory to the data set being read, the newest one. */
+/* Append a directory to the newest data set, which is being read. */
 static void add_dir(struct conf_parse *p, const char *path, const struct conf_node *node,
                     struct zoo_input *in)
 {
@@ -51,7 +51,7 @@ static void add_dirs(struct conf_parse *p, const char *path, const struct conf_n
     }
 }
 
-/* Exactly one of data_dir and mixture. */
+/* True unless the other one of data_dir and mixture was read before, which is an error. */
 static bool is_first(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                      const struct zoo_input *in)
 {
@@ -88,7 +88,7 @@ void zoo_write_data_dir(struct wsc_text *out, const void *input, const struct co
 
 /* ---- parts of a data set --------------------------------------------------------------------- */
 
-/* "0.25" up to @p end into *share. */
+/* Read a fraction such as "0.25" up to @p end into *@p share. */
 static bool read_share(const char *text, const char *end, double *share)
 {
     char copy[32];
@@ -99,7 +99,7 @@ static bool read_share(const char *text, const char *end, double *share)
     return wsc_units_double(copy, share) == WSC_OK && *share >= 0 && *share <= 1;
 }
 
-/* One range `from-to`; *text moves past it and its comma. */
+/* Read one range `from-to`; *@p text is moved past it and its comma. */
 static bool read_range(const char **text, struct zoo_subset *s)
 {
     const char *end = *text + strcspn(*text, ","),
@@ -114,7 +114,7 @@ static bool read_range(const char **text, struct zoo_subset *s)
     return *end != ',' || **text;
 }
 
-/* `from-to,from-to`: fractions that rise and do not overlap. */
+/* Read `from-to,from-to`: increasing fractions that do not overlap. */
 static void read_subset(struct conf_parse *p, const char *path, const struct conf_node *node,
                         struct zoo_subset *s)
 {
@@ -131,7 +131,7 @@ static void read_subset(struct conf_parse *p, const char *path, const struct con
                         ZOO_MAX_RANGES, conf_node_describe(node, shown));
 }
 
-/* The data sets of a mixture have subsets of their own. */
+/* data_subset is refused beside a mixture, whose data sets have their own subsets. */
 static void refuse_subset(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node)
 {
@@ -149,7 +149,7 @@ void zoo_read_data_subset(struct conf_parse *p, const struct conf_key *key,
         read_subset(p, key->path, node, &in->data_subset[0]);
 }
 
-/* The ranges as they would be written, or null. */
+/* Write the ranges in the form of the file, or null. */
 static void write_subset(struct wsc_text *out, const struct zoo_subset *s)
 {
     wsc_text_add(out, s->n ? " \"" : " null");
@@ -172,7 +172,7 @@ void zoo_write_data_subset(struct wsc_text *out, const void *input, const struct
 
 /* ---- mixtures -------------------------------------------------------------------------------- */
 
-/* One entry of `mixture`, a data set, while it is read. */
+/* State of one entry of `mixture`, a data set, that is being read. */
 struct data_set {
     struct zoo_input *in; /* gets the directories */
     double weight;
@@ -266,7 +266,7 @@ void zoo_write_mixture(struct wsc_text *out, const void *input, const struct con
 
 /* ---- buckets --------------------------------------------------------------------------------- */
 
-/* Whole numbers above 0 that do not fall, as the Model Zoo takes them. */
+/* Read whole numbers above 0 in non-decreasing order, as the Model Zoo requires. */
 void zoo_read_buckets(struct conf_parse *p, const struct conf_key *key,
                       const struct conf_node *node, void *input)
 {

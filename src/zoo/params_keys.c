@@ -44,7 +44,7 @@
     (TYPE(ADAMW) | TYPE(ADAM) | TYPE(ADAFACTOR) | TYPE(LAMB) | TYPE(ADADELTA) | TYPE(ADAGRAD) |    \
      TYPE(ADAMAX) | TYPE(NADAM) | TYPE(RADAM) | TYPE(RMSPROP))
 
-/* What a router makes of its logits. */
+/* Nonlinearities of a router. */
 #define ROUTER_MAPS                                                                                \
     CONF_CHOICES({"softmax", ZOO_ROUTER_SOFTMAX}, {"sigmoid", ZOO_ROUTER_SIGMOID},                 \
                  {"sinkhorn", ZOO_ROUTER_SINKHORN})

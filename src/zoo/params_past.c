@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which training params are of.
- *
- * A checkpoint holds those params of its run that decide what its weights mean and which samples
- * came before, a line "key: value" each, in the text attribute ZOO_PAST.  Who takes its weights
- * compares them with the params at hand: weights of one model in another of the same shapes, e.g.
- * with another number of heads, would be garbage without an error.
- * The lines come from zoo_params_dump().  Called by src/job/job_history.c and src/convert. */
+/* Compares training params with those of a checkpoint. A checkpoint stores the params of its run
+ * that determine the meaning of its weights and the samples before it, one line "key: value" each,
+ * in the text attribute ZOO_PAST. A run that loads the weights compares them with its own params:
+ * the weights of another model with equal shapes, for example with another number of heads, would
+ * be garbage without an error. zoo_params_dump() writes the lines. Called by src/job/job_history.c
+ * and src/convert. */
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/zoo.h>
@@ -16,10 +15,10 @@
 
 /* ---- the lines -------------------------------------------------------------- */
 
-/* What another value of a key means for a run that resumes. */
+/* Consequence of another value of a key for a run that resumes. */
 enum meaning { MEANS_NOTHING, MEANS_OTHER_TRAINING, MEANS_OTHER_MODEL };
 
-/* The first row whose text the key begins with. */
+/* The first row whose text is the beginning of the key counts. */
 static const struct {
     const char *begins;
     enum meaning meaning;
@@ -70,13 +69,14 @@ static enum meaning meaning_of(const char *line)
     return MEANS_NOTHING;
 }
 
-/* The section that a line of YAML stands in, as "model.moe." */
+/* The section of a line of YAML, as "model.moe." */
 struct section {
     char name[256];
-    size_t end[8]; /* of the part of each level */
+    size_t end[8]; /* end of the name of each level */
 };
 
-/* One line "key: value" of YAML as "section.key: value"; a key without a value opens a section. */
+/* Convert a line "key: value" of YAML to "section.key: value"; a key without a value begins a
+ * section. */
 static enum wsc_err flatten_line(struct section *at, const char *line, size_t n, FILE *out)
 {
     enum { INDENT = 4, MOST_LEVELS = 7 };
@@ -87,7 +87,8 @@ static enum wsc_err flatten_line(struct section *at, const char *line, size_t n,
     at->name[before] = '\0';
     const int length =
         snprintf(text, sizeof text, "%s%.*s", at->name, (int)(n - blanks), line + blanks);
-    if (length < 0 || length >= (int)sizeof text) return WSC_OK; /* no number or word is as long */
+    /* longer than any number or word: no value of a param */
+    if (length < 0 || length >= (int)sizeof text) return WSC_OK;
     if (key + 1 < n) {
         if (meaning_of(text)) (void)fprintf(out, "%s\n", text);
         return WSC_OK;
@@ -129,7 +130,7 @@ enum wsc_err zoo_past_lines(const struct zoo_params *params, char **text)
 
 /* ---- comparison -------------------------------------------------------------------------- */
 
-/* The line of @p text with the key that @p line begins with, or NULL. */
+/* The line of @p text with the key of @p line; NULL: there is none. */
 static const char *line_with_key(const char *text, const char *line)
 {
     const size_t key = strcspn(line, ":") + 1;
@@ -140,7 +141,7 @@ static const char *line_with_key(const char *text, const char *line)
     return NULL;
 }
 
-/* The line of the params at hand and that of the checkpoint, which have one key. */
+/* Compare the lines of one key: that of the checkpoint and that of the current params. */
 static enum wsc_err compare_line(const char *stored, const char *own, enum zoo_past_check check)
 {
     const size_t n_stored = strcspn(stored, "\n"), n_own = strcspn(own, "\n");

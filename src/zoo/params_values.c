@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Params keys whose values have a form of their own: micro_batch_size (a number, auto, null,
- * explore with bounds), lanes (a number, auto, null), data_transforms (a list of maps by name),
- * load_checkpoint_states (names with commas, or a list).  Each has a reader and a writer that the
- * rows of params_keys.c name. */
+/* Keys of params with special values: micro_batch_size (a number, auto, null, explore with bounds),
+ * lanes (a number, auto, null), data_transforms (a list of maps by name), load_checkpoint_states
+ * (names with commas, or a list). Each has a reader and a writer that the rows of params_keys.c
+ * name. */
 #include "params_values.h"
 
 #include <wsc/mem.h>
@@ -15,7 +15,7 @@
 
 #define BOUND .type = CONF_T_INT, .nullable = true, .min = 1, .max = 1e9, .fallback = "null"
 
-/* {min: 1, max: 8}; either bound may be missing. */
+/* Read {min: 1, max: 8}; either bound may be missing. */
 static void read_bounds(struct conf_parse *p, const struct conf_key *key,
                         const struct conf_node *node, void *input)
 {
@@ -37,7 +37,7 @@ static void read_bounds(struct conf_parse *p, const struct conf_key *key,
         conf_diag_error(p->diag, node->pos, key->path, "must have 1 <= min <= max");
 }
 
-/* Words, a map {explore: {min, max}}, or a number from 1. */
+/* Read a word, a map {explore: {min, max}}, or a number from 1. */
 void zoo_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *input)
 {
@@ -146,7 +146,7 @@ const struct conf_variants *zoo_transforms(void)
     return &transform_names;
 }
 
-/* One transform: its name decides the keys. */
+/* Read one transform, whose name determines its keys. */
 static void read_transform(struct conf_parse *p, const char *path, const struct conf_node *node,
                            struct zoo_input *in)
 {
@@ -193,7 +193,7 @@ void zoo_write_transforms(struct wsc_text *out, const void *input, const struct 
 
 /* ---- load_checkpoint_states ---- */
 
-/* The names of a list, with commas between; NULL after an error. */
+/* Join the names of a list with commas; NULL after an error. */
 static char *join_names(struct conf_parse *p, const char *path, const struct conf_node *list)
 {
     struct wsc_text all = {0};
@@ -213,7 +213,7 @@ static char *join_names(struct conf_parse *p, const char *path, const struct con
     return joined;
 }
 
-/* What a checkpoint can hold, in a text with commas. */
+/* Check the names of parts of a checkpoint in a text with commas. */
 static void check_states(struct conf_parse *p, const char *path, const struct conf_node *node,
                          const char *list)
 {

@@ -1,13 +1,13 @@
-/** Readers and writers that the rows of params_keys.c name: keys whose values have a form of their
- *  own.  Implemented in params_values.c, params_input.c, initializers.c, zoo_families.c,
- *  zoo_schedules.c, sparsity_values.c, optimizer_values.c, rope_values.c and diffusion_values.c. */
+/** Readers and writers of keys with special values, which the rows of params_keys.c name.
+ *  Implemented in params_values.c, params_input.c, initializers.c, zoo_families.c, zoo_schedules.c,
+ *  sparsity_values.c, optimizer_values.c, rope_values.c and diffusion_values.c. */
 #ifndef WSC_ZOO_PARAMS_VALUES_H
 #define WSC_ZOO_PARAMS_VALUES_H
 #include <wsc/zoo.h>
 
-/* Every pair is the `read` and `write` of rows (struct conf_key).  A parameter named input or
- * optimizer is the section around the key: struct zoo_input or zoo_optimizer.  A field is the key's
- * own value: an int64_t, a double, a text, an enum or a struct of <wsc/zoo.h>. */
+/* Pairs of `read` and `write` of rows (struct conf_key). A parameter called input or optimizer is
+ * the section of the key: struct zoo_input or zoo_optimizer. A field is the value of the key: an
+ * int64_t, a double, a text, an enum or a struct of <wsc/zoo.h>. */
 
 void zoo_read_data_dir(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *node, void *input);
@@ -75,12 +75,12 @@ void zoo_write_tags(struct wsc_text *out, const void *groups, const struct conf_
 void zoo_read_tagged(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                      void *groups);
 void zoo_write_tagged(struct wsc_text *out, const void *groups, const struct conf_layout *at);
-/* Check tags against each other, and free what they own. */
+/* Check that schedules and patterns use the same tags, and free the memory of the groups. */
 void zoo_groups_check(struct conf_parse *p, const struct zoo_groups *groups);
 void zoo_groups_fini(struct zoo_groups *groups);
-/* Free what freeze, lora_params and selective_grad own. */
+/* Free the memory of freeze, lora_params and selective_grad. */
 void zoo_tuning_fini(struct zoo_model *model);
-/* Free what the entries own. */
+/* Free the memory of the entries. */
 void zoo_sparsities_fini(struct zoo_sparsities *list);
 void zoo_read_factors(struct conf_parse *p, const struct conf_key *key,
                       const struct conf_node *node, void *field);

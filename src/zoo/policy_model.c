@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Files of preference optimization in their three forms: `model.name: dpo` with the policy as a map
- * `policy_model` (from release 2.3 on), the policy's keys beside `dpo` with its family as
- * `model_name` (release 2.2), and what a dump has.  All become the last one, keys of `model` with a
- * section `dpo`.  Called by zoo_params.c before the old names are replaced (renames.c); the section
- * is read by the rows of params_keys.c and checked in params_check_model.c. */
+/* Converts files of preference optimization to one form: keys of `model` with a section `dpo`,
+ * which is the form of a dump. Other forms are `model.name: dpo` with the policy as a map
+ * `policy_model` (since release 2.3), and the policy's keys beside `dpo` with its family as
+ * `model_name` (release 2.2). zoo_params.c calls before old names are replaced (renames.c); the
+ * rows of params_keys.c read the section, params_check_model.c checks it. */
 #include "params_passes.h"
 
 #include <string.h>
@@ -14,14 +14,15 @@ static bool put(struct conf_doc *doc, struct conf_node *map, const struct conf_e
     return entry->value && conf_doc_put(doc, map, entry);
 }
 
-/* The section says that a model is one of preferences, with or without keys of its own. */
+/* Add the section, which marks a model of preference optimization, with or without keys of its own.
+ * */
 static bool put_section(struct conf_doc *doc, struct conf_node *model, struct conf_pos pos)
 {
     const struct conf_entry entry = {.key = "dpo", .key_pos = pos, .value = conf_doc_map(doc, pos)};
     return conf_node_find(model, "dpo") || put(doc, model, &entry);
 }
 
-/* `name: dpo` names no family; the policy's name takes its place. */
+/* `name: dpo` is not a family: it is replaced by the name of the policy. */
 static bool drop_name(struct conf_doc *doc, struct conf_node *model)
 {
     const struct conf_node *name = conf_node_find(model, "name");

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Model Zoo files of models that are no transformers, or that train another way.  They have
- * many keys of their own; instead of one error per key, the first mark of such a file in the table
- * below gives one error that says what the file is.  Marks with a value (the name of a model, of a
- * data loader) stand before those without, which say less.  Called by zoo_params.c before any key
+/* Refuses Model Zoo files of models that are not transformers, or that are trained in another way.
+ * They have many keys of their own. Instead of one error per key, the first mark of the table below
+ * that a file has gives one error that names the kind of file. Marks with a value (name of a model,
+ * of a data loader) come first, because they are more specific. zoo_params.c calls before any key
  * is read. */
 #include "params_passes.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* What the file turns out to be; `kinds` has its message and hint. */
+/* The kind of a file; `kinds` has its message and hint. */
 enum kind { FC_MNIST, CLASSIFIER, RETRIEVAL, PICTURES, LATENT, PROTEINS, GENES, LAYERS };
 
 static const struct {
@@ -24,7 +24,7 @@ static const struct {
                         "; hint: write the samples as HDF5 and name GptHDF5DataProcessor"},
              [LAYERS] = {"a file of the demonstration of the layers API", ""}};
 
-/* A mark is the key's presence or, with `value`, a value that begins so. */
+/* A mark is the presence of a key or, with `value`, a value that begins with it. */
 static const struct {
     const char *path, *value;
     enum kind kind;
@@ -42,7 +42,7 @@ static const struct {
              {"model.image_model_list", NULL, PICTURES},
              {"train_input.seq_length", NULL, LAYERS}};
 
-/* True when the value begins with @p value, whatever its case: versions add endings. */
+/* True when the value begins with @p value in any case, because versions add endings. */
 static bool begins(const struct conf_node *node, const char *value)
 {
     return node->kind == CONF_NODE_SCALAR && !strncasecmp(node->text, value, strlen(value));

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Key names of older Model Zoo releases: a table of old and new names, applied to the tree before
- * its keys are read, with a warning for each.  A boolean that became one value of another key has a
- * row for true and one for false.  Called by zoo_params.c, before and after --set. */
+ * its keys are read, with a warning for each. A boolean that became a value of another key has a
+ * row for true and one for false. zoo_params.c calls, before and after --set. */
 #include "params_passes.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* `value` NULL moves the value as it is.  Otherwise the row is for the booleans `when`: the new
+/* `value` NULL: the value is moved unchanged. Otherwise the row is for the booleans `when`: the new
  * key gets `value`, or there is no new key. */
 struct rename {
     const char *from, *to, *value;
     bool when;
-    bool other_class; /* a name that another class of the Model Zoo has today: no warning */
+    bool other_class; /* the name belongs to another class of the Model Zoo today: no warning */
 };
 
 static const struct rename renames[] = {
@@ -64,7 +64,7 @@ static const struct rename renames[] = {
 };
 enum { N_RENAMES = sizeof renames / sizeof *renames };
 
-/* For --set with an old name; booleans that became values are renamed in the tree, where their
+/* For --set with an old name. Booleans that became values are renamed in the tree, where their
  * value is known. */
 const char *zoo_renames_path(const char *path)
 {
@@ -79,7 +79,7 @@ static const char *last_part(const char *path)
     return strchr(path, '.') + 1;
 }
 
-/* The section of a two-part path as a map that may be written; NULL when it is no map. */
+/* The section of a two-part path as a writable map; NULL when it is not a map. */
 static struct conf_node *section_of(struct conf_doc *doc, const char *path)
 {
     char section[CONF_MAX_PATH];
@@ -87,7 +87,7 @@ static struct conf_node *section_of(struct conf_doc *doc, const char *path)
     return conf_doc_own(doc, doc->root, section);
 }
 
-/* Where the new key goes; a section that is not there yet is made. */
+/* The map for the new key; its section is created if needed. */
 static struct conf_node *target_of(struct conf_doc *doc, const char *path, struct conf_pos pos)
 {
     struct conf_node *map = section_of(doc, path);
@@ -98,7 +98,7 @@ static struct conf_node *target_of(struct conf_doc *doc, const char *path, struc
     return map && section && conf_doc_put(doc, doc->root, &entry) ? map : NULL;
 }
 
-/* Messages call the key of a row by the name in the user's file. */
+/* Let messages use the name of the key in the user's file. */
 static void keep_name(struct conf_doc *doc, struct conf_diag *d, const struct rename *r)
 {
     char user[CONF_MAX_PATH];
@@ -110,8 +110,8 @@ static void keep_name(struct conf_doc *doc, struct conf_diag *d, const struct re
         d->no_memory = true;
 }
 
-/* Move the value to the new key.  A new key of the file counts more than the old one; a `--set`
- * with the old name (line < 0) counts more than either. */
+/* Move the value to the new key. A new key in the file overrides the old one; a `--set` with the
+ * old name (line < 0) overrides both. */
 static void move(struct conf_doc *doc, struct conf_diag *d, const struct rename *r,
                  const struct conf_entry *old)
 {
@@ -135,7 +135,7 @@ static void move(struct conf_doc *doc, struct conf_diag *d, const struct rename 
     if (!target || !entry.value || !conf_doc_put(doc, target, &entry)) d->no_memory = true;
 }
 
-/* Rename one key if the tree has it; a row for booleans acts for its own value alone. */
+/* Rename one key if the tree has it; a row for booleans is applied to its own value alone. */
 static void apply(struct conf_doc *doc, struct conf_diag *d, const struct rename *r)
 {
     bool truth = false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reader and writer of the section `sparsity`: a number, a map, or a list of maps, in the spelling
- * of release 2.2 and later and in those before it: `type`, `sideband`, expressions in
- * param_name_patterns (alone, or each with keys of its own), `schedule` for what is now `update`,
- * pairs of step and fraction in sparsity_schedule.  The tables have a variant per algorithm and per
- * formula with its keys, so that a key that an algorithm does not take is an error, as in cstorch.
- * The row `sparsity` of params_keys.c names both functions. */
+/* Reader and writer of the section `sparsity`: a number, a map, or a list of maps, in the spellings
+ * of release 2.2 and later and of earlier ones: `type`, `sideband`, expressions in
+ * param_name_patterns (alone, or each with its own keys), `schedule` instead of `update`, pairs of
+ * step and fraction in sparsity_schedule. The tables have a variant per algorithm and per formula
+ * with its keys, so a key that the algorithm does not take is an error, as in cstorch. The row
+ * `sparsity` of params_keys.c names both functions. */
 #include "name_patterns.h"
 #include "params_values.h"
 
@@ -68,7 +68,7 @@ const struct conf_variants *zoo_fractions(void)
     return &fractions;
 }
 
-/* A number from 0 to 1; false after an error. */
+/* Read a number from 0 to 1; false after an error. */
 static bool read_fraction_number(struct conf_parse *p, const char *path,
                                  const struct conf_node *node, double *out)
 {
@@ -79,7 +79,7 @@ static bool read_fraction_number(struct conf_parse *p, const char *path,
     return false;
 }
 
-/* False after an error: @p list is no list of 1 to ZOO_MAX_UPDATES entries. */
+/* False after an error: @p list is not a list of 1 to ZOO_MAX_UPDATES entries. */
 static bool is_list(struct conf_parse *p, const char *path, const struct conf_node *list,
                     const char *of)
 {
@@ -98,7 +98,7 @@ static bool is_list(struct conf_parse *p, const char *path, const struct conf_no
 static void read_values(struct conf_parse *p, const struct conf_key *key,
                         const struct conf_node *list, void *kind)
 {
-    struct zoo_fraction *f = kind; /* its first member */
+    struct zoo_fraction *f = kind; /* its first member is the fraction */
     f->n_values = 0;
     if (!is_list(p, key->path, list, "numbers")) return;
     for (int i = 0; i < list->n; i++)
@@ -106,7 +106,7 @@ static void read_values(struct conf_parse *p, const struct conf_key *key,
             return;
 }
 
-/* A number, a list that cycles, or a map with a type. */
+/* Read a number, a list that cycles, or a map with a type. */
 static void read_fraction(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *field)
 {
@@ -164,7 +164,7 @@ static int by_step(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A whole number of steps; false after an error. */
+/* Read a number of steps; false after an error. */
 static bool read_step(struct conf_parse *p, const char *path, const struct conf_node *node,
                       int64_t least, int64_t *out)
 {
@@ -178,7 +178,7 @@ static bool read_step(struct conf_parse *p, const char *path, const struct conf_
     return false;
 }
 
-/* Steps in rising order, each once. */
+/* Read steps in increasing order. */
 static void read_steps(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *list, void *field)
 {
@@ -195,7 +195,7 @@ static void read_steps(struct conf_parse *p, const struct conf_key *key,
     u->freq = CONF_NULL;
 }
 
-/* {freq, start, stop}, or {steps}: cstorch takes one of both forms. */
+/* Read {freq, start, stop} or {steps}: cstorch accepts one of both forms. */
 static void read_update(struct conf_parse *p, const struct conf_key *key,
                         const struct conf_node *node, void *field)
 {
@@ -241,7 +241,7 @@ static void write_update(struct wsc_text *out, const void *field, const struct c
 
 /* ---- patterns -------------------------------------------------------------------------------- */
 
-/* One pattern or a list; both keys at once are an error. */
+/* Read one pattern or a list; the two keys together are an error. */
 static void read_patterns(struct conf_parse *p, const char *path, const struct conf_node *node,
                           bool expressions, struct zoo_sparsity *s)
 {
@@ -288,8 +288,8 @@ static void write_expressions(struct wsc_text *out, const void *entry, const str
 
 /* ---- one entry ------------------------------------------------------------------------------- */
 
-/* `schedule` of releases 1.8 to 2.1, beside `sparsity`: every N steps, a list of steps, or the map
- * of what is now `update`. */
+/* Read `schedule` of releases 1.8 to 2.1, beside `sparsity`: every N steps, a list of steps, or the
+ * map that is now `update`. */
 static void read_old_update(struct conf_parse *p, const struct conf_key *key,
                             const struct conf_node *node, struct zoo_mask_update *u)
 {
@@ -303,7 +303,7 @@ static void read_old_update(struct conf_parse *p, const struct conf_key *key,
         read_update(p, key, node, u);
 }
 
-/* `schedule` is another name of `sparsity`, and in old files one of `update`. */
+/* `schedule` is another name of `sparsity`, and in old files of `update`. */
 static void read_schedule(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *entry)
 {
@@ -320,7 +320,7 @@ static void read_schedule(struct conf_parse *p, const struct conf_key *key,
         read_old_update(p, key, node, &s->update);
 }
 
-/* [[step, fraction], ...] of release 1.8: updates at these steps, to these fractions. */
+/* Read [[step, fraction], ...] of release 1.8: updates at these steps, to these fractions. */
 static void read_pairs(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *list, void *entry)
 {
@@ -346,7 +346,7 @@ static void read_pairs(struct conf_parse *p, const struct conf_key *key,
 #undef KEY
 #define KEY(n, f)  .path = (n), .offset = offsetof(struct zoo_sparsity, f)
 #define SPECIAL(w) .type = CONF_T_SPECIAL, .read = read_##w, .write = write_##w
-#define WHOLE(w)   .type = CONF_T_SPECIAL, .read = read_##w /* of the entry, not written */
+#define WHOLE(w)   .type = CONF_T_SPECIAL, .read = read_##w /* reads the whole entry; not written */
 
 /* clang-format off */
 #define NAME {.path = "algorithm", .type = CONF_T_ANY, .old = "type"}
@@ -412,8 +412,8 @@ const char *zoo_sparsity_algorithm_name(enum zoo_sparsity_algorithm algorithm)
     return algorithms[algorithm].name;
 }
 
-/* The algorithm of the map @p node, static where none is named; -1 after an error.  `sideband` is
- * what releases 1.7 to 1.9 call static masks. */
+/* The algorithm of the map @p node; static if none is named; -1 after an error. `sideband` is the
+ * name of static masks in releases 1.7 to 1.9. */
 static int read_algorithm(struct conf_parse *p, const char *path, const struct conf_node *node)
 {
     const char *key = conf_node_is_null(conf_node_find(node, "algorithm")) ? "type" : "algorithm";
@@ -433,7 +433,7 @@ static bool takes(const struct conf_variant *v, const char *key)
     return false;
 }
 
-/* True after an error: a key of @p map belongs to other algorithms than @p algorithm alone. */
+/* True after an error: a key of @p map is only taken by algorithms other than @p algorithm. */
 static bool refuse_keys_of_others(struct conf_parse *p, const char *path,
                                   const struct conf_node *map, int algorithm)
 {
@@ -456,7 +456,7 @@ static bool refuse_keys_of_others(struct conf_parse *p, const char *path,
     return false;
 }
 
-/* Keys that are allowed and change nothing. */
+/* Warn about keys that are allowed and have no effect. */
 static void warn_idle(struct conf_parse *p, const char *path, const struct conf_node *node,
                       const struct zoo_sparsity *s)
 {
@@ -472,7 +472,7 @@ static void warn_idle(struct conf_parse *p, const char *path, const struct conf_
                        "update: stop is not after start: no mask is ever computed");
 }
 
-/* What cstorch refuses; balanced-topk, which it has refused since 1.9. */
+/* Refuse what cstorch refuses, among it balanced-topk (since 1.9). */
 static void check_entry(struct conf_parse *p, const char *path, const struct conf_node *node,
                         const struct zoo_sparsity *s)
 {
@@ -519,7 +519,7 @@ static struct zoo_sparsity *new_entry(struct conf_parse *p, struct zoo_sparsitie
     return s;
 }
 
-/* True when one of the keys that give the fraction of zeros stands in @p map, null or not. */
+/* True when @p map has a key for the fraction of zeros, null or not. */
 static bool names_sparsity(const struct conf_node *map)
 {
     return conf_node_find(map, "sparsity") || conf_node_find(map, "schedule") ||
@@ -533,7 +533,8 @@ static bool has_sparsity(const struct conf_node *map)
            !conf_node_is_null(conf_node_find(map, "sparsity_schedule"));
 }
 
-/* A map, or a number: static masks.  An entry with `sparsity: null` leaves its tensors dense. */
+/* Read a map, or a number, which means static masks. An entry with `sparsity: null` leaves its
+ * tensors dense. */
 static void read_entry(struct conf_parse *p, const char *path, const struct conf_node *node,
                        struct zoo_sparsities *list)
 {
@@ -570,7 +571,7 @@ static void read_entry(struct conf_parse *p, const char *path, const struct conf
 
 enum { MAX_ENTRY_KEYS = 40 };
 
-/* The entry of pattern @p e: its own keys, then those around it that it does not have. */
+/* The entry of pattern @p e: its own keys, and the surrounding keys that it does not have. */
 static bool join_keys(struct conf_parse *p, const char *path, const struct conf_node *around,
                       const struct conf_entry *e, struct conf_node *out)
 {
@@ -588,7 +589,7 @@ static bool join_keys(struct conf_parse *p, const char *path, const struct conf_
     return true;
 }
 
-/* param_name_patterns as a map from expressions to keys: an entry for each. */
+/* Read param_name_patterns as a map from expressions to keys: one entry for each. */
 static void read_by_pattern(struct conf_parse *p, const char *path, const struct conf_node *node,
                             struct zoo_sparsities *list)
 {

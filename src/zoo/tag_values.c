@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Groups of tensors by tags, as the Model Zoo's optimizers have them from release 2.4 on:
- * `optimizer.params` gives tags to tensors by patterns of names, and a scheduler with
- * `param_group_tags` sets the learning rate, or the weight decay, of the tensors that have one of
- * its tags; of several schedulers the last one counts.  trainer_takes.c makes
- * `optimizer.tagged_schedules` of such schedulers; src/model asks for the entry of each tensor. */
+/* Groups of tensors by tags, which the Model Zoo's optimizers have since release 2.4:
+ * `optimizer.params` gives tags to tensors by patterns of names; a scheduler with
+ * `param_group_tags` sets the learning rate, or the weight decay, of the tensors with one of its
+ * tags. Of several schedulers the last one counts. trainer_takes.c converts such schedulers to
+ * `optimizer.tagged_schedules`; src/model looks up the entry of each tensor. */
 #include "name_patterns.h"
 #include "params_values.h"
 
@@ -15,7 +15,8 @@
 
 /* ---- matching -------------------------------------------------------------------------------- */
 
-/* The Model Zoo searches for the glob, which holds up to the end of the name. */
+/* The Model Zoo searches for the glob anywhere in the name, but the match ends at the end of the
+ * name. */
 bool zoo_tag_matches(const struct zoo_tag *tag, const char *name)
 {
     for (int i = 0; i < tag->names.n; i++) {
@@ -27,7 +28,7 @@ bool zoo_tag_matches(const struct zoo_tag *tag, const char *name)
     return false;
 }
 
-/* @p tag NULL: no tag at all. */
+/* @p tag NULL: any tag. */
 static bool has_tag(const struct zoo_groups *g, const char *name, const char *tag)
 {
     bool any = false;
@@ -53,7 +54,7 @@ int zoo_tagged_find(const struct zoo_optimizer *optimizer, const char *name, boo
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A text that is no null; owned by the caller, NULL after an error. */
+/* Read a text that is not null; owned by the caller, NULL after an error. */
 static char *read_word(struct conf_parse *p, const char *path, const struct conf_node *node)
 {
     char shown[CONF_QUOTE_BYTES];
@@ -122,8 +123,8 @@ static const struct conf_key tagged_keys[] = {
      .doc = "their weight decay"},
 };
 
-/* A map, or a list of maps, each read like @p record into the next of the entries of @p size bytes
- * that begin at its `out`. */
+/* Read a map or a list of maps. Each is read like @p record into the next of the entries of @p size
+ * bytes that begin at its `out`. */
 static void read_list(struct conf_parse *p, const struct conf_key *key,
                       const struct conf_node *node, const struct conf_record *record, size_t size,
                       int *n)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Params files of the trainer style become the tree that the runconfig style would have: the rows
- * of trainer_keys.c say where each key goes, trainer_takes.c takes the few apart that have another
- * form, and trainer_tree.c builds the tree.  Nodes keep their positions in the file, and the list
- * of origins keeps the user's names.  Called by zoo_params.c: choose, normalise, --set, normalise
- * again, convert. */
+/* Converts params files of the trainer style to the tree of the runconfig style. The rows of
+ * trainer_keys.c have the new name of each key, trainer_takes.c converts the few keys with another
+ * form, and trainer_tree.c builds the tree. Nodes keep their positions in the file, and the list of
+ * origins keeps the user's names. zoo_params.c calls: choose, normalise, --set, normalise again,
+ * convert. */
 #include "trainer.h"
 #include "params_passes.h"
 #include "trainer_tree.h"
@@ -19,8 +19,8 @@ bool zoo_trainer_is(const struct conf_node *root)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* One key of the trainer style: by its own function, or put under its name in the runconfig style.
- */
+/* Convert one key of the trainer style: by its own function, or to its name in the runconfig style.
+ * */
 static void take_row(struct conf_parse *p, int row, const struct conf_node *node)
 {
     const struct conf_key *key = &p->table->key[row];
@@ -33,12 +33,13 @@ static void take_row(struct conf_parse *p, int row, const struct conf_node *node
     if (key->to) conf_diag_origin(p->diag, key->to, key->path);
 }
 
-/* What the schedulers decide about the optimizer's keys. */
+/* Set the keys of the optimizer that depend on the schedulers. */
 static void finish_optimizer(struct zoo_trainer *t)
 {
     static const char scale[] = "optimizer.adjust_learning_rate";
     struct conf_node *map = conf_doc_own(t->doc, t->doc->root, "optimizer");
-    if (!conf_node_find(map, "optimizer_type")) { /* precision alone makes no optimizer */
+    if (!conf_node_find(map,
+                        "optimizer_type")) { /* a section `precision` alone makes no optimizer */
         conf_node_remove(t->doc->root, "optimizer");
         return;
     }
@@ -66,8 +67,8 @@ static void finish_precision(struct zoo_trainer *t, const struct conf_node *trai
     zoo_trainer_put_text(t, enabled, "true", precision->pos);
 }
 
-/* Which inputs the converted file has: flags such as micro_batch_size alone make none; without
- * training data only an evaluation can be meant. */
+/* Determine which inputs the converted file has. Flags such as micro_batch_size alone make none;
+ * without training data the job is an evaluation. */
 static void finish_data(struct zoo_trainer *t)
 {
     if (t->eval)
@@ -79,8 +80,8 @@ static void finish_data(struct zoo_trainer *t)
     if (t->eval) zoo_trainer_put_text(t, "runconfig.mode", "eval", t->eval->pos);
 }
 
-/* The checkpoint of `validate` is that of a run that does not train, which `fit` may have another
- * for: the one that its training starts from. */
+/* The checkpoint of `validate` is for a run that does not train; `fit` may have another one, from
+ * which training starts. */
 static void finish_checkpoint(struct zoo_trainer *t, const char *mode)
 {
     const struct conf_node *path = t->val_checkpoint;
@@ -93,7 +94,7 @@ static void finish_checkpoint(struct zoo_trainer *t, const char *mode)
         zoo_trainer_put(t, "runconfig.checkpoint_path", path);
 }
 
-/* Keys beside `trainer`, which are ours, stay where they are. */
+/* Keep the keys beside `trainer`, which are those of this program. */
 static void keep_others(struct zoo_trainer *t, const struct conf_node *root)
 {
     for (int i = 0; i < root->n; i++) {
@@ -108,8 +109,8 @@ static void keep_others(struct zoo_trainer *t, const struct conf_node *root)
     }
 }
 
-/* Walk the keys into a new tree, then settle what several keys decide together.  Origins of all
- * rows are registered, so that a message about a default names the user's key too. */
+/* Convert the keys into a new tree, then set the values that depend on several keys. Origins of all
+ * rows are registered, so that a message about a default has the name of the user's key too. */
 void zoo_trainer_convert(struct conf_doc *doc, struct conf_diag *d, const char *mode)
 {
     const struct conf_node *root = doc->root;
@@ -142,7 +143,7 @@ void zoo_trainer_convert(struct conf_doc *doc, struct conf_diag *d, const char *
 
 /* ---- before: lists --------------------------------------------------------------------------- */
 
-/* A list of trainers is a list of phases of one training; --set phase=N chooses. */
+/* A list of trainers is a list of phases of a training; --set phase=N selects one. */
 void zoo_trainer_choose(struct conf_doc *doc, struct conf_diag *d, int64_t phase, int *n_phases)
 {
     struct conf_node *list = conf_node_find(doc->root, "trainer");
@@ -169,7 +170,7 @@ void zoo_trainer_choose(struct conf_doc *doc, struct conf_diag *d, int64_t phase
     if (!conf_doc_put(doc, doc->root, &entry)) d->no_memory = true;
 }
 
-/* The name as the table writes it. */
+/* The name in the spelling of the table. */
 static const char *table_name(const char *section, const char *name)
 {
     const struct conf_table *table = zoo_trainer_table();
@@ -183,7 +184,7 @@ static const char *table_name(const char *section, const char *name)
     return name;
 }
 
-/* `csx.debug.x: 1` becomes `csx: {debug: {x: 1}}`. */
+/* Convert `csx.debug.x: 1` to `csx: {debug: {x: 1}}`. */
 static struct conf_node *open_flags(struct conf_doc *doc, struct conf_diag *d,
                                     const struct conf_node *flags)
 {
@@ -198,7 +199,7 @@ static struct conf_node *open_flags(struct conf_doc *doc, struct conf_diag *d,
     return map;
 }
 
-/* Entries of a list may have one name, which keys of a map may not. */
+/* Two entries of a list may have one name, but not two keys of a map: warn. */
 static void warn_of_twice(struct conf_diag *d, const struct conf_node *map,
                           const struct conf_entry *entry, const char *section)
 {
@@ -210,8 +211,8 @@ static void warn_of_twice(struct conf_diag *d, const struct conf_node *map,
                    map->entry[i].key_pos.line);
 }
 
-/* One callback or logger into the map: by the table's spelling of its name, flags as nested maps.
- */
+/* Put one callback or logger into the map, with its name in the spelling of the table and flags as
+ * nested maps. */
 static void add_named(struct conf_doc *doc, struct conf_diag *d, struct conf_node *map,
                       const struct conf_entry *e, const char *section)
 {
@@ -226,7 +227,7 @@ static void add_named(struct conf_doc *doc, struct conf_diag *d, struct conf_nod
     if (!entry.key || !entry.value || !conf_doc_put(doc, map, &entry)) d->no_memory = true;
 }
 
-/* The list @p name of @p init, whose entries are maps with one key, becomes one map. */
+/* Convert the list @p name of @p init, whose entries are maps with one key, to one map. */
 static void normalise(struct conf_doc *doc, struct conf_diag *d, struct conf_node *init,
                       const char *name)
 {
@@ -247,7 +248,7 @@ static void normalise(struct conf_doc *doc, struct conf_diag *d, struct conf_nod
     if (!map || !conf_doc_put(doc, init, &entry)) d->no_memory = true;
 }
 
-/* Called twice: a --set may bring a list again. */
+/* Called twice, because a --set may contain a list. */
 void zoo_trainer_normalise(struct conf_doc *doc, struct conf_diag *d)
 {
     struct conf_node *trainer = conf_doc_own(doc, doc->root, "trainer");

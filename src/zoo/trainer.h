@@ -11,7 +11,7 @@ bool zoo_trainer_is(const struct conf_node *root);
 void zoo_trainer_choose(struct conf_doc *doc, struct conf_diag *d, int64_t phase, int *n_phases);
 /** Turn lists of callbacks and loggers into maps, so that paths of `--set` reach into them. */
 void zoo_trainer_normalise(struct conf_doc *doc, struct conf_diag *d);
-/** Replace the tree of @p doc by that of the runconfig style.  @p mode is what the user asks for
- *  beside the file ("eval"), NULL: nothing.  Errors go to @p d. */
+/** Replace the tree of @p doc by that of the runconfig style. @p mode: what the user requests
+ *  besides the file ("eval"), NULL: nothing. Errors go to @p d. */
 void zoo_trainer_convert(struct conf_doc *doc, struct conf_diag *d, const char *mode);
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The keys of params files of the trainer style (releases 2.3 to 2.10), each with the runconfig
- * style's key of the same meaning.  Callbacks and loggers stand in lists of maps with one key; here
- * they are read as one map. */
+/* The keys of params files of the trainer style (releases 2.3 to 2.10), each with the key of equal
+ * meaning in the runconfig style. Callbacks and loggers are lists of maps with one key, which are
+ * read as one map here. */
 #include "trainer_takes.h"
 
 #define ROW(p, t)                                                                                  \
@@ -110,7 +110,8 @@ static const struct conf_key keys[] = {
     ROW("init.logging.wsc_log_level", "runconfig.wsc_log_level"),
     ROW("init.logging.enable_act_frequency", "runconfig.enable_act_frequency"),
 
-    /* Flags of one scope may also hold the flags of all: the scope does not matter to a host. */
+    /* Flags of one scope may also be written for all scopes: a host has no use for the difference.
+     * */
     TAKE("init.callbacks.GlobalFlags.csx.performance.micro_batch_size",
          "train_input.micro_batch_size", global_micro_batch, "of training and of evaluation"),
     CALLBACK("ScopedTrainFlags.csx.performance.micro_batch_size", "train_input.micro_batch_size"),

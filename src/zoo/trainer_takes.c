@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Keys of the trainer style that have another form than those of the runconfig style: the optimizer
- * and schedulers by the name of their type, data sets, callbacks that are switches.  Each function
- * takes one key apart and puts its parts into the tree under construction; the rows of
- * trainer_keys.c name them, and the walk of trainer.c calls them. */
+/* Converts the keys of the trainer style that have another form in the runconfig style: the
+ * optimizer and schedulers by the name of their type, data sets, callbacks that are switches. Each
+ * function converts one key and puts the results into the new tree; the rows of trainer_keys.c name
+ * the functions, and trainer.c calls them. */
 #include "trainer_takes.h"
 #include "trainer_tree.h"
 
@@ -11,7 +11,7 @@
 
 /* ---- model, optimizer, data ------------------------------------------------------------------ */
 
-/* True for a map; other values but null are errors about @p path. */
+/* True for a map; any other value except null is an error about @p path. */
 static bool is_map(struct conf_diag *d, const struct conf_node *node, const char *path)
 {
     if (node->kind == CONF_NODE_MAP) return true;
@@ -44,7 +44,7 @@ ZOO_TRAINER_TAKE(train)
     if (t->trains) zoo_trainer_merge(t, "train_input", node, key->path);
 }
 
-/* Remember which data set is evaluated; warn when two keys name different ones. */
+/* Store the data set that is evaluated; warn if two keys name different ones. */
 static void take_eval(struct zoo_trainer *t, const char *path, const struct conf_node *node,
                       enum zoo_eval_rank rank)
 {
@@ -61,7 +61,7 @@ static void take_eval(struct zoo_trainer *t, const char *path, const struct conf
     t->eval_rank = rank;
 }
 
-/* A data set, or a list of which the first one is evaluated. */
+/* Take a data set, or a list of data sets, of which the first one is evaluated. */
 static void take_eval_list(struct zoo_trainer *t, const char *path, const struct conf_node *node,
                            enum zoo_eval_rank rank)
 {
@@ -109,7 +109,7 @@ ZOO_TRAINER_TAKE(global_micro_batch)
     conf_diag_origin(p->diag, "eval_input.micro_batch_size", key->path);
 }
 
-/* A callback is on when it stands there, and off when it is null. */
+/* A callback is on if the file has it, and off if it is null. */
 ZOO_TRAINER_TAKE(switch)
 {
     (void)p;
@@ -118,14 +118,15 @@ ZOO_TRAINER_TAKE(switch)
 
 /* ---- schedulers ------------------------------------------------------------------------------ */
 
-/* True when @p text ends with @p tail, whatever its case. */
+/* True when @p text ends with @p tail, in any case. */
 static bool ends(const char *text, const char *tail)
 {
     const size_t n = strlen(text), m = strlen(tail);
     return n >= m && !strcasecmp(text + n - m, tail);
 }
 
-/* A scheduler in @p node that takes the factors of adjust_learning_rate, however deep. */
+/* True when @p node contains, at any depth, a scheduler that takes the factors of
+ * adjust_learning_rate. */
 static bool scales_groups(const struct conf_node *node)
 {
     for (int i = 0; i < node->n; i++) {
@@ -136,7 +137,7 @@ static bool scales_groups(const struct conf_node *node)
     return false;
 }
 
-/* A scheduler of tagged tensors as an entry of optimizer.tagged_schedules: its tags apart. */
+/* Put a scheduler of tagged tensors into optimizer.tagged_schedules, with its tags separately. */
 static bool put_tagged(struct zoo_trainer *t, const struct conf_entry *type, const char *kind,
                        const struct conf_node *tags)
 {
@@ -161,7 +162,7 @@ static bool put_tagged(struct zoo_trainer *t, const struct conf_entry *type, con
     return ok;
 }
 
-/* `...WD` schedules the weight decay, any other name the learning rate. */
+/* A scheduler `...WD` sets the weight decay, any other one the learning rate. */
 static void take_scheduler(struct zoo_trainer *t, const struct conf_node *node, const char *path,
                            int *n_rates)
 {

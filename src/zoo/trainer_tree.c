@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The tree under construction while a params file of the trainer style is converted: nodes of the
- * file are put under the keys of the runconfig style, and the user's names of keys are recorded for
- * messages.  Nodes are shared with the file's tree, never written.  Used by trainer.c and
- * trainer_takes.c. */
+/* The new tree while a params file of the trainer style is converted: nodes of the file are put
+ * under the keys of the runconfig style, and the user's names of keys are recorded for messages.
+ * Nodes are shared with the file's tree and never written. trainer.c and trainer_takes.c call. */
 #include "trainer_tree.h"
 
 #include <stdarg.h>
@@ -29,7 +28,7 @@ void zoo_trainer_wrong_form(struct conf_diag *d, const struct conf_node *node, c
                     conf_node_describe(node, shown));
 }
 
-/* A copy of the node alone, so that the tree under construction never writes into the file's. */
+/* Copy the node alone, so that the new tree never writes into that of the file. */
 void zoo_trainer_put(struct zoo_trainer *t, const char *to, const struct conf_node *node)
 {
     struct conf_node *same = conf_doc_share(t->doc, node);
@@ -39,14 +38,14 @@ void zoo_trainer_put(struct zoo_trainer *t, const char *to, const struct conf_no
         t->diag->no_memory = true;
 }
 
-/* Whether two keys say the same: equal scalars, or one node that is there twice. */
+/* True when two keys have equal values: equal scalars, or the same node. */
 static bool is_same(const struct conf_node *a, const struct conf_node *b)
 {
     const bool scalars = a->kind == CONF_NODE_SCALAR && b->kind == CONF_NODE_SCALAR;
     return scalars ? !strcmp(a->text, b->text) : a->entry == b->entry;
 }
 
-/* Warn that @p left, under @p key, gives way to @p taken, which stands under @p path. */
+/* Warn that @p left, the value of @p key, is not used because of @p taken, the value of @p path. */
 static void warn_left(struct zoo_trainer *t, const struct conf_node *left, const char *key,
                       const struct conf_node *taken, const char *path)
 {
@@ -77,7 +76,7 @@ void zoo_trainer_put_text(struct zoo_trainer *t, const char *to, const char *tex
         t->diag->no_memory = true;
 }
 
-/* The map @p section of the tree that is made, there from now on. */
+/* The map @p section of the new tree, which is created if needed. */
 static struct conf_node *section_of(struct zoo_trainer *t, const char *section, struct conf_pos pos)
 {
     struct conf_node *map = conf_doc_own(t->doc, t->doc->root, section);
@@ -87,7 +86,8 @@ static struct conf_node *section_of(struct zoo_trainer *t, const char *section, 
     return map;
 }
 
-/* Each key gets its origin, so that messages name `trainer.init.model.x` and not `model.x`. */
+/* Each key gets its origin, so that messages have the name `trainer.init.model.x` instead of
+ * `model.x`. */
 void zoo_trainer_merge(struct zoo_trainer *t, const char *section, const struct conf_node *map,
                        const char *path)
 {

@@ -1,5 +1,5 @@
-/** The tree that the conversion of the trainer style builds, and how keys get into it.  Errors go
- * to the `diag` of the conversion; lack of memory sets its `no_memory`. */
+/** The tree that the conversion of the trainer style builds, and the functions that put keys into
+ *  it. Errors go to the `diag` of the conversion; lack of memory sets its `no_memory`. */
 #ifndef WSC_ZOO_TRAINER_TREE_H
 #define WSC_ZOO_TRAINER_TREE_H
 #include <wsc/zoo.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Keys of fine-tuning whose values have a form of their own: `freeze`, a list of expressions,
- * `lora_params` and `selective_grad`, a map or a list of maps, bare or as the callbacks of the
- * trainer style hold it.
- * The rows of params_keys.c name the readers and writers; src/model/model_tuning.c applies the
- * values to tensors. */
+/* Keys of fine-tuning with special values: `freeze`, a list of expressions; `lora_params` and
+ * `selective_grad`, a map or a list of maps, bare or in the form of the callbacks of the trainer
+ * style. The rows of params_keys.c name the readers and writers; src/model/model_tuning.c applies
+ * the values to tensors. */
 #include "name_patterns.h"
 #include "params_values.h"
 
@@ -31,7 +30,8 @@ void zoo_write_freeze(struct wsc_text *out, const void *field, const struct conf
 
 /* ---- lora_params ----------------------------------------------------------------------------- */
 
-/* Names of classes and attributes; the number of a layer would give layers different tensors. */
+/* Read names of classes and attributes. Numbers of layers are refused, because layers would have
+ * different tensors. */
 static void read_targets(struct conf_parse *p, const struct conf_key *key,
                          const struct conf_node *node, void *entry)
 {
@@ -107,7 +107,7 @@ static void read_lora(struct conf_parse *p, const char *path, const struct conf_
     (void)conf_record_read(p, &record);
 }
 
-/* The callback holds its argument under the name of the key. */
+/* A callback has its argument under the name of the key. */
 void zoo_read_lora(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                    void *field)
 {
@@ -203,7 +203,7 @@ static void read_selective(struct conf_parse *p, const char *path, const struct 
     (void)conf_record_read(p, &record);
 }
 
-/* The callback holds its argument under selective_grads. */
+/* A callback has its argument under selective_grads. */
 void zoo_read_selective(struct conf_parse *p, const struct conf_key *key,
                         const struct conf_node *node, void *field)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the name of a family implies: defaults that differ from GPT-2's.  Everything else of a
- * family is in the keys of its files.  A new family is a row of the table below and a value of enum
- * zoo_family; docs/FAMILIES.md lists them.  Called by zoo_params.c between the keys of the file and
- * the defaults of the table. */
+/* Defaults that the name of a family implies, as far as they differ from those of GPT-2. All other
+ * properties of a family are keys of its files. A new family is a row of the table below and a
+ * value of enum zoo_family; docs/FAMILIES.md lists the families. zoo_params.c calls after the keys
+ * of the file and before the defaults of the table. */
 #include "params_passes.h"
 #include "params_values.h"
 
@@ -15,13 +15,14 @@
 /* Most defaults that a family changes. */
 enum { MAX_DEFAULTS = 12 };
 
-/* What a name implies: parallel blocks, and defaults of keys. */
+/* A family: parallel blocks, and defaults of keys. */
 struct family {
     const char *name;
     enum zoo_family family;
     bool parallel;
     bool encoder, norm_first;
-    enum zoo_objective objective; /* that the name says; ZOO_CAUSAL_LM: that of the data loader */
+    /* objective of the name; ZOO_CAUSAL_LM: that of the data loader */
+    enum zoo_objective objective;
     struct {
         const char *path, *value;
     } fallback[MAX_DEFAULTS];
@@ -69,7 +70,7 @@ static const struct {
 } of_objective[] = {{ZOO_TOKEN_CLASSIFICATION, "model.dropout_rate", "0"},
                     {ZOO_TOKEN_CLASSIFICATION, "model.attention_dropout_rate", "0"}};
 
-/* The first spelling of a family is the one that is written. */
+/* The first spelling of a family is the one that the dump writes. */
 static const struct family families[] = {
     {.name = "gpt2", .family = ZOO_GPT2},
     {.name = "gpt3", .family = ZOO_GPT3},
@@ -147,16 +148,16 @@ void zoo_write_family(struct wsc_text *out, const void *field, const struct conf
     wsc_text_add(out, " %s", row ? row->name : "null");
 }
 
-/* What the data loaders of a file say; ZOO_CAUSAL_LM of one that trains no encoder. */
+/* Objective of the data loaders of a file; ZOO_CAUSAL_LM if none of them is for an encoder. */
 static enum zoo_objective objective_of_data(const struct zoo_params *params)
 {
     const char *name = params->train_input.data_processor;
     return zoo_processor_objective(name ? name : params->eval_input.data_processor);
 }
 
-/* Files of the runconfig style have no name: the folder of the Model Zoo that they lie in is
- * theirs.  Encoders have data loaders of their own, and two keys belong to the class of GPT-J
- * alone. */
+/* Infer the family of a file of the runconfig style, which has no name because it lies in its
+ * folder of the Model Zoo: encoders have their own data loaders, and two keys belong to the class
+ * of GPT-J alone. */
 static enum zoo_family inferred(struct conf_parse *p, const struct zoo_params *params)
 {
     static const char *const of_gptj[] = {"model.use_untied_layer_norm",
@@ -177,8 +178,8 @@ static enum zoo_family inferred(struct conf_parse *p, const struct zoo_params *p
     return ZOO_GPT2;
 }
 
-/* ESM-2's classifier of proteins reads the files of masked tokens with a loader of theirs: keys of
- * its own say what it is. */
+/* ESM-2's classifier of proteins has the data loader of masked tokens, so it is recognized by its
+ * own keys. */
 static bool classifies_proteins(const struct conf_parse *p, const struct family *family,
                                 const struct zoo_model *m)
 {
@@ -190,14 +191,14 @@ static bool classifies_proteins(const struct conf_parse *p, const struct family 
     return given && family->family == ZOO_ESM2 && m->objective == ZOO_MASKED_LM;
 }
 
-/* True of objectives that one class of the Model Zoo has, and no other objective with it. */
+/* True for objectives of a class of the Model Zoo that has no other objective. */
 static bool is_of_class(enum zoo_objective objective)
 {
     return objective == ZOO_SEQ2SEQ || objective == ZOO_DIFFUSION;
 }
 
-/* What a model other than a decoder is trained for: what the file says, else its name, else its
- * data loader. */
+/* Objective of a model other than a decoder: that in the file, else of its name, else of its data
+ * loader. */
 static void resolve_objective(struct conf_parse *p, struct zoo_params *params,
                               const struct family *family)
 {
@@ -223,7 +224,8 @@ static bool trains_for(const struct family *family, enum zoo_objective objective
     return family->encoder == (objective != ZOO_CAUSAL_LM);
 }
 
-/* Families are encoders, decoders, both, or diffusion transformers. */
+/* A family is an encoder, a decoder, both, or a diffusion transformer: check that the objective is
+ * one of it. */
 static void check_objective(struct conf_parse *p, const struct zoo_model *model,
                             const struct family *family)
 {
@@ -245,7 +247,7 @@ static void check_objective(struct conf_parse *p, const struct zoo_model *model,
                     kinds[kind].what, kinds[kind].objectives);
 }
 
-/* The row with the spelling of the file, which may say more than the family. */
+/* The row with the spelling in the file, which may be more specific than the family. */
 static const struct family *named(struct conf_parse *p, enum zoo_family family)
 {
     const struct conf_node *node = p->given[conf_keys_find(p->table, "model.name")];
@@ -254,8 +256,8 @@ static const struct family *named(struct conf_parse *p, enum zoo_family family)
     return row_of(family);
 }
 
-/* A default goes through the reader of its key, as if it stood in the file, unless the file has the
- * key. */
+/* Set a default with the reader of its key, as if it were in the file, unless the file has the key.
+ * */
 static void set_default(struct conf_parse *p, const char *path, const char *value)
 {
     const int row = conf_keys_find(p->table, path);
@@ -283,7 +285,7 @@ void zoo_family_resolve(struct conf_parse *p, struct zoo_params *params)
         if (of_objective[i].objective == model->objective)
             set_default(p, of_objective[i].path, of_objective[i].value);
     if (family->family == ZOO_ESM2 && model->objective != ZOO_MASKED_LM)
-        set_default(p, "model.task_dropout", "0"); /* null means none there */
+        set_default(p, "model.task_dropout", "0"); /* there null means no dropout */
     check_objective(p, model, family);
 }
 

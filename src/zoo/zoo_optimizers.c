@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Optimizers of the Model Zoo: their names, the defaults that differ from those of the keys, and
- * checks between the keys of `optimizer`.  Which keys an optimizer takes is in the rows of
- * params_keys.c (conf_key.kinds); a key that it does not take is ignored with a warning.  Called by
+/* Checks the section `optimizer` of params: names of optimizers, their defaults that differ from
+ * those of the keys, and values that depend on several keys. The rows of params_keys.c say which
+ * keys an optimizer takes (conf_key.kinds); any other key is ignored with a warning. Called by
  * params_check.c and params_dump.c; docs/TRAINING.md has the update rules. */
 #include "params_passes.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Names by type, and defaults that differ from the keys' own; 0: they do not.  Which keys a type
- * takes is in their rows, conf_key.kinds. */
+/* Name of each type of optimizer, and its defaults that differ from those of the keys; 0: the
+ * default of the key.  The key table has the keys that a type takes (conf_key.kinds). */
 static const struct row {
     const char *name;
     struct {
@@ -37,24 +36,16 @@ static const struct row {
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* The node of a key of `optimizer`; NULL when the file has none or null. */
-static const struct conf_node *given(const struct conf_parse *p, const char *key)
+/* Position of the value of @p path; of that of @p other where the file has none or null for
+ * @p path, unlike conf_parse_place(), which would take the null. */
+static struct conf_pos position_of(const struct conf_parse *p, const char *path, const char *other)
 {
-    char path[CONF_MAX_PATH];
-    (void)snprintf(path, sizeof path, "optimizer.%s", key);
-    const int row = conf_keys_find(p->table, path);
-    return row < 0 || conf_node_is_null(p->given[row]) ? NULL : p->given[row];
+    if (conf_parse_given(p, path)) return conf_parse_place(p, path, NULL);
+    if (conf_parse_given(p, other)) return conf_parse_place(p, other, NULL);
+    return (struct conf_pos){0};
 }
 
-/* Position of @p key, or of @p other where the file has no @p key. */
-static struct conf_pos where(const struct conf_parse *p, const char *key, const char *other)
-{
-    const struct conf_node *node = given(p, key);
-    if (!node) node = given(p, other);
-    return node ? node->pos : (struct conf_pos){0};
-}
-
-/* Type by name, whatever the case; -1. */
+/* Type of the optimizer @p name, upper or lower case; -1: there is none. */
 static int find(const char *name)
 {
     for (int i = 0; i < ZOO_N_OPTIMIZERS; i++)
@@ -62,7 +53,7 @@ static int find(const char *name)
     return -1;
 }
 
-/* A key without a set of types is of all. */
+/* True when an optimizer of type @p type takes @p key; a key without a set of types is for all. */
 static bool takes(const struct conf_key *key, int type)
 {
     return !key->kinds || (key->kinds >> type & 1);
@@ -82,25 +73,23 @@ static void warn_unused(struct conf_parse *p, int type)
 /* Defaults of this optimizer where the file has no value. */
 static void set_defaults(struct conf_parse *p, const struct row *row, struct zoo_optimizer *o)
 {
-    const bool has_beta2 = given(p, "betas") || given(p, "beta2");
+    const bool has_beta2 =
+        conf_parse_given(p, "optimizer.betas") || conf_parse_given(p, "optimizer.beta2");
     if (row->standard.beta2 > 0 && !has_beta2) o->beta2 = row->standard.beta2;
-    if (row->standard.eps > 0 && !given(p, "eps")) o->eps = row->standard.eps;
-    if (row->standard.alpha > 0 && !given(p, "alpha")) o->alpha = row->standard.alpha;
+    if (row->standard.eps > 0 && !conf_parse_given(p, "optimizer.eps")) o->eps = row->standard.eps;
+    if (row->standard.alpha > 0 && !conf_parse_given(p, "optimizer.alpha"))
+        o->alpha = row->standard.alpha;
 }
 
-/* Two ways to say one thing, of which one would be lost. */
+/* `betas` and `beta1` or `beta2` are two ways to write one value, of which one would be lost. */
 static void check_one_spelling(struct conf_parse *p)
 {
-    static const char *const old[] = {"beta1", "beta2"};
-    for (int i = 0; given(p, "betas") && i < 2; i++) {
-        const struct conf_node *node = given(p, old[i]);
-        char path[CONF_MAX_PATH];
-        (void)snprintf(path, sizeof path, "optimizer.%s", old[i]);
-        if (node)
-            conf_diag_error(p->diag, node->pos, path,
+    static const char *const old[] = {"optimizer.beta1", "optimizer.beta2"};
+    for (int i = 0; conf_parse_given(p, "optimizer.betas") && i < 2; i++)
+        if (conf_parse_given(p, old[i]))
+            conf_diag_error(p->diag, conf_parse_place(p, old[i], NULL), old[i],
                             "not together with betas, which has its value; hint: write betas "
                             "alone");
-    }
 }
 
 /* Ranges that involve several keys, or members of a list. */
@@ -109,38 +98,42 @@ static void check_values(struct conf_parse *p, const struct zoo_optimizer *o)
     const struct {
         const char *old;
         double value;
-    } betas[] = {{"beta1", o->beta1}, {"beta2", o->beta2}};
+    } betas[] = {{"optimizer.beta1", o->beta1}, {"optimizer.beta2", o->beta2}};
     for (int i = 0; i < 2; i++)
         if (!(betas[i].value >= 0 && betas[i].value < 1))
-            conf_diag_error(p->diag, where(p, "betas", betas[i].old), "optimizer.betas",
-                            "must be at least 0 and less than 1, got %.15g", betas[i].value);
+            conf_diag_error(p->diag, position_of(p, "optimizer.betas", betas[i].old),
+                            "optimizer.betas", "must be at least 0 and less than 1, got %.15g",
+                            betas[i].value);
     if (o->max_loss_scale > 0 && o->min_loss_scale > o->max_loss_scale)
-        conf_diag_error(p->diag, where(p, "min_loss_scale", "max_loss_scale"),
+        conf_diag_error(p->diag,
+                        position_of(p, "optimizer.min_loss_scale", "optimizer.max_loss_scale"),
                         "optimizer.min_loss_scale", "is greater than max_loss_scale");
     if (o->nesterov && (o->momentum <= 0 || o->dampening != 0))
-        conf_diag_error(p->diag, where(p, "nesterov", "momentum"), "optimizer.nesterov",
-                        "needs a momentum and no dampening");
+        conf_diag_error(p->diag, position_of(p, "optimizer.nesterov", "optimizer.momentum"),
+                        "optimizer.nesterov", "needs a momentum and no dampening");
     if (!(o->eta_minus > 0 && o->eta_minus < 1 && o->eta_plus > 1))
-        conf_diag_error(p->diag, where(p, "etas", "etas"), "optimizer.etas",
+        conf_diag_error(p->diag, conf_parse_place(p, "optimizer.etas", NULL), "optimizer.etas",
                         "expected 0 < first < 1 < second");
     if (!(o->step_min > 0 && o->step_min <= o->step_max))
-        conf_diag_error(p->diag, where(p, "step_sizes", "step_sizes"), "optimizer.step_sizes",
-                        "expected 0 < least <= greatest");
+        conf_diag_error(p->diag, conf_parse_place(p, "optimizer.step_sizes", NULL),
+                        "optimizer.step_sizes", "expected 0 < least <= greatest");
 }
 
-/* Two groups contain others, which would count twice. */
+/* Two groups of layers contain others: a layer in both would get two factors. */
 static void check_lr_groups(struct conf_parse *p, const struct zoo_lr_scale *s)
 {
     const bool projections = s->decoder_qkv_projection != 1 || s->decoder_output_projection != 1;
     const bool parts = s->decoder_attention != 1 || s->decoder_input_ffn != 1 ||
                        s->decoder_output_ffn != 1 || projections;
     if (s->decoder_attention != 1 && projections)
-        conf_diag_error(p->diag, where(p, "adjust_learning_rate.decoder_attention", "betas"),
-                        "optimizer.adjust_learning_rate",
-                        "decoder_attention contains decoder_qkv_projection and "
-                        "decoder_output_projection; hint: give either the one or the two");
+        conf_diag_error(
+            p->diag, conf_parse_place(p, "optimizer.adjust_learning_rate.decoder_attention", NULL),
+            "optimizer.adjust_learning_rate",
+            "decoder_attention contains decoder_qkv_projection and "
+            "decoder_output_projection; hint: give either the one or the two");
     if (s->decoder_kernel != 1 && parts)
-        conf_diag_error(p->diag, where(p, "adjust_learning_rate.decoder_kernel", "betas"),
+        conf_diag_error(p->diag,
+                        conf_parse_place(p, "optimizer.adjust_learning_rate.decoder_kernel", NULL),
                         "optimizer.adjust_learning_rate",
                         "decoder_kernel contains decoder_attention, decoder_input_ffn and "
                         "decoder_output_ffn; hint: give either the one or the three");
@@ -167,7 +160,8 @@ void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *o)
         struct conf_choice names[CONF_MAX_CHOICES] = {0};
         const struct conf_node name = {.kind = CONF_NODE_SCALAR,
                                        .text = o->optimizer_type,
-                                       .pos = where(p, "optimizer_type", "betas")};
+                                       .pos =
+                                           conf_parse_place(p, "optimizer.optimizer_type", NULL)};
         for (int k = 0; k < ZOO_N_OPTIMIZERS; k++)
             names[k] = (struct conf_choice){rows[k].name, k};
         conf_key_unsupported(p, "optimizer.optimizer_type", &name, names);

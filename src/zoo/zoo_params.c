@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* Which of the trainers: the last `phase=` among the sets, which is no key of a file. */
+/* Phase of a list of trainers: the last `phase=` of the --set options; files have no such key. */
 static int64_t choose_phase(struct conf_diag *d)
 {
     int64_t phase = 1;
@@ -28,8 +28,8 @@ static int64_t choose_phase(struct conf_diag *d)
     return phase;
 }
 
-/* What the last `runconfig.mode=` among the sets says, as --mode does; NULL: nothing.  The trainer
- * style has no such key. */
+/* Value of the last `runconfig.mode=` of the --set options, as --mode sets it; NULL: none. The
+ * trainer style has no such key. */
 static const char *choose_mode(const struct conf_diag *d)
 {
     static const char mode[] = "runconfig.mode=";
@@ -39,8 +39,8 @@ static const char *choose_mode(const struct conf_diag *d)
     return NULL;
 }
 
-/* True for paths that this pass over the sets applies: those of the trainer style, or the others.
- */
+/* True when this pass over the --set options applies @p path: one pass for the trainer style, one
+ * for other paths. */
 static bool is_of_pass(struct conf_diag *d, struct conf_pos pos, const char *path, bool trainer,
                        bool file_is_trainer)
 {
@@ -53,7 +53,8 @@ static bool is_of_pass(struct conf_diag *d, struct conf_pos pos, const char *pat
     return is_trainer == trainer;
 }
 
-/* A constant of the machine, which its own file's parse applies: unknown, or given before. */
+/* Check a --set of a constant of the machine, which the parse of its file applies: unknown name, or
+ * given before. */
 static void check_constant(struct conf_diag *d, int set, const char *path, const char *constant)
 {
     const struct conf_pos pos = {.line = -set};
@@ -76,7 +77,7 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool trainer,
         char path[CONF_MAX_PATH];
         const char *value;
         struct conf_pos pos = {.line = -set};
-        /* A bad one is reported once, in the pass that every file has. */
+        /* A wrong option is reported once, in the pass that every file has. */
         if (trainer && strncmp(d->sets[set - 1].text, "trainer", 7) != 0) continue;
         if (!conf_set_split(d, set, path, &value)) continue;
         if (!is_of_pass(d, pos, path, trainer, file_is_trainer)) continue;
@@ -90,7 +91,7 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool trainer,
     }
 }
 
-/* A tree of the trainer style becomes one of the runconfig style; false after an error. */
+/* Convert a tree of the trainer style to the runconfig style; false after an error. */
 static bool take_trainer(struct zoo_params *out, struct conf_doc *doc, struct conf_diag *d)
 {
     const bool is_trainer = zoo_trainer_is(doc->root);
@@ -104,7 +105,7 @@ static bool take_trainer(struct zoo_params *out, struct conf_doc *doc, struct co
     return true;
 }
 
-/* Keys and sections that a model or a job may refuse although the file is right:
+/* Keys and sections that may be refused later for the sake of a model or a job:
  * src/model/model_tuning.c, src/job/job_check.c, src/job/job.c. */
 static const char *const late_key[ZOO_LATE_KEYS] = {
     "model.name",      "model.objective",      "model.dpo",         "model.moe",
@@ -136,8 +137,8 @@ static bool was_given(const struct conf_parse *p, const char *path)
     return p->given[conf_keys_find(p->table, path)] != NULL;
 }
 
-/* The order matters: old names become new ones before and after --set, which may use either; the
- * family sets its defaults after the keys of the file and before those of the table. */
+/* The order matters: old names are replaced before and after --set, which may use either; the
+ * defaults of the family are set after the keys of the file and before those of the table. */
 static void read_tree(struct zoo_params *out, struct conf_doc *doc, struct conf_diag *d)
 {
     struct conf_rows rows = {0};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Schedules of the learning rate and of the weight decay.  The table has one variant per scheduler
- * of the Model Zoo with its arguments; it drives reading, messages, the dump and docs/CONFIG.md.  A
- * schedule is a tree: Sequential and Chained hold others, a list in the file is a Sequential, and
- * a number is a Constant.  docs/TRAINING.md has the formulas, src/model/model_schedule.c computes
- * them.
- */
+/* Schedules of the learning rate and of the weight decay. The table has one variant per scheduler
+ * of the Model Zoo with its arguments; reading, messages, the dump and docs/CONFIG.md use it. A
+ * schedule is a tree: Sequential and Chained have children, a list in the file is a Sequential, a
+ * number is a Constant. docs/TRAINING.md has the formulas, src/model/model_schedule.c computes
+ * them. */
 #include "params_values.h"
 
 #include <float.h>
@@ -173,7 +172,7 @@ const struct conf_variants *zoo_schedulers(void)
 
 /* ---- lists of numbers ------------------------------------------------------------------------ */
 
-/* A list of numbers at the end of the schedule's own; false after an error. */
+/* Read a list of numbers to the end of the schedule's own list; false after an error. */
 static bool read_list(struct conf_parse *p, const char *path, const struct conf_node *node,
                       int *first, int *n)
 {
@@ -229,7 +228,7 @@ static void read_milestones(struct conf_parse *p, const struct conf_key *key,
     }
 }
 
-/* The keys of a group wait for each other: read_group(). */
+/* Keys of a group are read together by read_group(). */
 static void read_later(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *list, void *node)
 {
@@ -238,20 +237,20 @@ static void read_later(struct conf_parse *p, const struct conf_key *key,
 
 /* ---- between arguments ----------------------------------------------------------------------- */
 
-/* A schedule being read. */
+/* State of a schedule that is being read. */
 struct reading {
     struct conf_parse *p;
-    const char *path; /* of the map at hand */
+    const char *path; /* path of the current map */
     struct zoo_schedule *schedule;
 };
 
-/* An error about the map at hand. */
+/* Report an error about the current map. */
 static void wrong(const struct reading *r, const struct conf_node *node, const char *what)
 {
     conf_diag_error(r->p->diag, node->pos, r->path, "%s", what);
 }
 
-/* One value more than milestones. */
+/* There must be one value more than milestones. */
 static void check_piecewise(const struct reading *r, const struct conf_node *map,
                             const struct zoo_schedule_node *node)
 {
@@ -262,7 +261,7 @@ static void check_piecewise(const struct reading *r, const struct conf_node *map
                         node->n_milestones + 1, node->n_values);
 }
 
-/* Every phase of a cycle has a length. */
+/* Every phase of a cycle must have a length. */
 static void check_one_cycle(const struct reading *r, const struct conf_node *map,
                             const struct zoo_schedule_node *node)
 {
@@ -277,7 +276,7 @@ static void check_one_cycle(const struct reading *r, const struct conf_node *map
 
 static void read_node(const struct reading *r, const struct conf_node *node, int at);
 
-/* The values of the first part, which a chain divides by. */
+/* First value of a schedule, by which a chain divides. */
 static double initial_of(const struct zoo_schedule *s, int at)
 {
     while (s->node[at].n_children)
@@ -285,7 +284,8 @@ static double initial_of(const struct zoo_schedule *s, int at)
     return s->node[at].initial;
 }
 
-/* Members of a chain but the first must not begin with 0: the chain divides by it. */
+/* The members of a chain except the first must not begin with 0, because the chain divides by it.
+ * */
 static void check_chain(const struct reading *r, const struct conf_node *list,
                         const struct zoo_schedule_node *node)
 {
@@ -295,7 +295,7 @@ static void check_chain(const struct reading *r, const struct conf_node *list,
                   "a chain multiplies by value / initial value: the initial value must not be 0");
 }
 
-/* Where each part begins, from how long those before it are. */
+/* Set the step at which each part begins, from the lengths of the parts before it. */
 static void set_milestones(const struct reading *r, const struct conf_node *list, int at)
 {
     struct zoo_schedule *s = r->schedule;
@@ -321,8 +321,7 @@ static void set_milestones(const struct reading *r, const struct conf_node *list
     node->n_milestones = node->n_children - 1;
 }
 
-/* Milestones that are given must be where the parts before them end, as far as those say how long
- * they are. */
+/* Check that given milestones are at the ends of the parts before them, if these have a length. */
 static void check_milestones(const struct reading *r, const struct conf_node *milestones,
                              const struct zoo_schedule_node *node)
 {
@@ -342,7 +341,7 @@ static void check_milestones(const struct reading *r, const struct conf_node *mi
     }
 }
 
-/* Milestones of a sequence as the file has them. */
+/* Take the milestones of a sequence from the file. */
 static void take_milestones(const struct reading *r, const struct conf_node *milestones, int at)
 {
     struct zoo_schedule_node *node = &r->schedule->node[at];
@@ -357,7 +356,7 @@ static void take_milestones(const struct reading *r, const struct conf_node *mil
         check_milestones(r, milestones, node);
 }
 
-/* @p list are the children of node @p at; @p milestones NULL follows from their lengths. */
+/* Read @p list, the children of node @p at. @p milestones NULL: they follow from the lengths. */
 static void read_children(const struct reading *r, const struct conf_node *list,
                           const struct conf_node *milestones, int at)
 {
@@ -386,7 +385,7 @@ static void read_children(const struct reading *r, const struct conf_node *list,
         set_milestones(r, list, at);
 }
 
-/* A Sequential or Chained: its children, then its milestones. */
+/* Read a Sequential or Chained: its children, then its milestones. */
 static void read_group(const struct reading *r, const struct conf_node *map, int at)
 {
     const struct conf_node *list = conf_node_find(map, "schedulers"),
@@ -397,7 +396,7 @@ static void read_group(const struct reading *r, const struct conf_node *map, int
         read_children(r, list, conf_node_is_null(milestones) ? NULL : milestones, at);
 }
 
-/* A scheduler by its name, with the map of its arguments. */
+/* Read a scheduler by its name, with the map of its arguments. */
 static void read_named(const struct reading *r, const struct conf_node *name,
                        const struct conf_node *map, int at)
 {
@@ -423,14 +422,14 @@ static void read_named(const struct reading *r, const struct conf_node *name,
     check_one_cycle(r, map, node);
 }
 
-/* The wrapper of the Model Zoo whose factors are keys of the optimizer here. */
+/* True for the wrapper of the Model Zoo whose factors are keys of the optimizer here. */
 static bool is_scale_per_param(const char *text)
 {
     return !strcasecmp(text, "ScalePerParamLR") || !strcasecmp(text, "ScalePerParam");
 }
 
-/* `Name: {arguments}`, as files of the trainer style have it.  The factors of ScalePerParamLR are
- * those of adjust_learning_rate, which every schedule obeys: what it wraps is read in its place. */
+/* Read `Name: {arguments}`, the form of the trainer style. The factors of ScalePerParamLR are those
+ * of adjust_learning_rate, which apply to every schedule, so its inner schedule is read instead. */
 static void read_single(const struct reading *r, const struct conf_entry *entry, int at)
 {
     const struct conf_node name = {
@@ -442,7 +441,7 @@ static void read_single(const struct reading *r, const struct conf_entry *entry,
         read_named(r, &name, entry->value, at);
 }
 
-/* A map with `scheduler: Name`, or with the name as its one key. */
+/* Read a map with `scheduler: Name`, or with the name as its only key. */
 static void read_map(const struct reading *r, const struct conf_node *map, int at)
 {
     char shown[CONF_QUOTE_BYTES];
@@ -460,7 +459,7 @@ static void read_map(const struct reading *r, const struct conf_node *map, int a
                         conf_node_describe(map, shown));
 }
 
-/* `main_scheduler: chained` in the first item makes the list a chain. */
+/* True when `main_scheduler: chained` in the first item makes the list a chain. */
 static bool is_chain(const struct conf_node *list)
 {
     const struct conf_node *first = list->n ? list->entry[0].value : NULL;
@@ -505,7 +504,7 @@ void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Numbers as they read back. */
+/* Write numbers so that they are read back exactly. */
 static void write_list(struct wsc_text *out, const double *value, int n)
 {
     wsc_text_add(out, " [");
@@ -545,7 +544,7 @@ static void write_children(struct wsc_text *out, const void *node, const struct 
     wsc_text_add(out, "]");
 }
 
-/* A constant without an end is a number; all else is a map on one line. */
+/* A constant without an end is written as a number; any other schedule as a map on one line. */
 void zoo_write_schedule(struct wsc_text *out, const void *field, const struct conf_layout *at)
 {
     const struct zoo_schedule *s = field;

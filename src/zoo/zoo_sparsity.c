@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Weight sparsity as a function of the params: the entry of a tensor by its name, the steps at
- * which a mask is computed, the fraction of zeros and the number of kept weights after any step.
- * Rounding is that of cerebras.pytorch.sparse, which computes in fp32: density = 1 - s, and
- * k = trunc(density n).  src/model asks for the entry of each tensor, src/memoryx for masks. */
+/* Weight sparsity as a function of params: the entry of a tensor by its name, the steps at which a
+ * mask is computed, the fraction of zeros and the number of kept weights after any step. Rounding
+ * is that of cerebras.pytorch.sparse, which computes in fp32: density = 1 - s, and k =
+ * trunc(density n). src/model looks up the entry of each tensor, src/memoryx computes masks. */
 #include "name_patterns.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 /* ---- filters --------------------------------------------------------------------------------- */
 
-/* True when @p name has @p part, which is in lower case, in any case. */
+/* True when @p name contains @p part, which is in lower case, in any case. */
 static bool contains(const char *name, const char *part)
 {
     for (; *name; name++)
@@ -45,7 +45,7 @@ int zoo_sparsity_find(const struct zoo_sparsities *list, const char *name, int n
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Masks computed up to @p step; all of a static one come at step 0. */
+/* Number of masks computed up to @p step; static masks are computed at step 0. */
 int64_t zoo_sparsity_n_updates(const struct zoo_sparsity *entry, int64_t step)
 {
     const struct zoo_mask_update *u = &entry->update;
@@ -60,7 +60,7 @@ int64_t zoo_sparsity_n_updates(const struct zoo_sparsity *entry, int64_t step)
     return end < u->start ? 0 : (end - u->start) / u->freq + 1;
 }
 
-/* The step of mask number @p i, from 0. */
+/* Step of mask number @p i, counted from 0. */
 static int64_t step_of_update(const struct zoo_sparsity *e, int64_t i)
 {
     const struct zoo_mask_update *u = &e->update;
@@ -121,7 +121,7 @@ float zoo_sparsity_after(const struct zoo_sparsity *entry, int64_t step)
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-/* At most @p n: fp32 may round a large n up. */
+/* The result is at most @p n: fp32 may round a large n up. */
 int64_t zoo_sparsity_kept(float sparsity, int64_t n)
 {
     const int64_t kept = (int64_t)((1.0F - sparsity) * (float)n);
@@ -140,8 +140,8 @@ int64_t zoo_sparsity_target(const struct zoo_sparsity *entry, int64_t n, int64_t
     return groups * zoo_sparsity_kept(zoo_sparsity_after(entry, step), n / groups);
 }
 
-/* The first mask drops nothing, and does not count for a cycling drop_fraction.  A group's share of
- * what is kept need not be whole, as in cstorch. */
+/* The first mask drops nothing, and does not count for a cycling drop_fraction. The number of kept
+ * elements of a group need not be whole, as in cstorch. */
 int64_t zoo_sparsity_dropped_to(const struct zoo_sparsity *entry, int64_t kept, int64_t step)
 {
     const int64_t before = zoo_sparsity_n_updates(entry, step - 1);
@@ -152,7 +152,7 @@ int64_t zoo_sparsity_dropped_to(const struct zoo_sparsity *entry, int64_t kept, 
     return each * groups < kept ? each * groups : kept;
 }
 
-/* Every update drops to a count and regrows to the target, if that is more. */
+/* Every update drops to a number of elements and regrows to the target, if that is more. */
 static int64_t count_by_updates(const struct zoo_sparsity *e, int64_t n, int64_t step)
 {
     const int64_t n_updates = zoo_sparsity_n_updates(e, step),
