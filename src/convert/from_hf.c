@@ -72,7 +72,7 @@ static enum wsc_err make_model(struct import *im)
 }
 
 /* Report why the params select computation in 32 bits, unless the command line does so. */
-static void tell_precision(const struct import *im)
+static void report_precision(const struct import *im)
 {
     static const char key[] = "model.mixed_precision=";
     bool said = im->params.model.mixed_precision;
@@ -98,7 +98,7 @@ static enum wsc_err open_input(struct import *im)
     if (rc) return convert_source_blame(&im->config, im->cs.family, rc);
     im->cs.params = &im->params;
     im->cs.model = im->model;
-    tell_precision(im);
+    report_precision(im);
     TRY(convert_map_create(&im->map, &im->cs, is_bare(im)));
     return WSC_OK;
 }
