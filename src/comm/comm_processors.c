@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static double mine = -1; /* processors of this process; below 0: not computed yet */
+static double n_own = -1; /* processors of this process; below 0: not computed yet */
 
 double comm_quota_of_processors(void)
 {
@@ -46,7 +46,7 @@ static double add_up(const cpu_set_t *mask, const int *n_sharers)
 /* The result of the ranks of a job is kept for later comms without MPI. */
 enum wsc_err comm_share_processors(MPI_Comm here)
 {
-    if (here == MPI_COMM_NULL && mine >= 0) return WSC_OK;
+    if (here == MPI_COMM_NULL && n_own >= 0) return WSC_OK;
     cpu_set_t mask;
     int has[CPU_SETSIZE] = {0}, n_sharers[CPU_SETSIZE], n_here = 1;
     CPU_ZERO(&mask);
@@ -58,8 +58,8 @@ enum wsc_err comm_share_processors(MPI_Comm here)
         TRY_MPI(MPI_Comm_size(here, &n_here));
     }
     const double quota = comm_quota_of_processors() / n_here;
-    mine = add_up(&mask, n_sharers);
-    if (quota > 0 && quota < mine) mine = quota;
+    n_own = add_up(&mask, n_sharers);
+    if (quota > 0 && quota < n_own) n_own = quota;
     return WSC_OK;
 }
 
@@ -84,11 +84,11 @@ static int asked_threads(void)
 int comm_threads(int most)
 {
     /* Before any thread is started, so that comms of several threads find the result. */
-    if (mine < 0 && comm_share_processors(MPI_COMM_NULL)) return 1;
+    if (n_own < 0 && comm_share_processors(MPI_COMM_NULL)) return 1;
     const int asked = asked_threads();
     if (asked) return asked;
     const double rounding = 1e-6;
-    const int own = (int)(mine + rounding);
+    const int own = (int)(n_own + rounding);
     const int n = own < most ? own : most;
     return n > 1 ? n : 1;
 }

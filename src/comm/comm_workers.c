@@ -178,7 +178,7 @@ static enum wsc_err wait_for_handed(struct comm_worker *w)
 }
 
 /* Messages that were handed over come before ready fibers, so that they do not wait for long. */
-static enum wsc_err take_turn(struct comm_worker *w)
+static enum wsc_err run_round(struct comm_worker *w)
 {
     if (atomic_load_explicit(&w->has_handed, memory_order_relaxed) || !w->ready_head)
         TRY(wait_for_handed(w));
@@ -191,7 +191,7 @@ static void run_worker(struct comm_worker *w)
     struct comm *comm = w->comm;
     struct comm_worker *before = comm_thread_is_of(w);
     while (!w->rc && w->n_done < w->n_fibers && !ends(comm))
-        w->rc = take_turn(w);
+        w->rc = run_round(w);
     if (w->rc) (void)snprintf(w->text, sizeof w->text, "%s", wsc_err_message());
     (void)pthread_mutex_lock(&comm->workers_lock);
     if (w->rc) end_all(comm);

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* State of one conversion; convert_from_hf() frees it at its end, whatever happened. */
+/* State of one conversion; convert_from_hf() frees it at its end, also after an error. */
 struct import {
     const struct convert_job *job;
     struct convert_result *result;
@@ -34,13 +34,13 @@ struct import {
     struct model *model;
     struct convert_side cs;
     struct convert_map map;
-    const struct convert_tensor **from; /* of each pair; NULL: left out */
-    bool *used;                         /* of each tensor of the files */
+    const struct convert_tensor **from; /* tensor of the folder for each pair; NULL: left out */
+    bool *used;                         /* for each tensor of the files: a pair uses it */
 };
 
 /* ---- what is there --------------------------------------------------------------------------- */
 
-/* config.json stands in the folder, or beside the file that was named. */
+/* Find config.json in the folder, or beside the file that was given. */
 static enum wsc_err find_config(struct import *im)
 {
     const char *input = im->job->input, *slash = strrchr(input, '/');
@@ -54,7 +54,7 @@ static enum wsc_err find_config(struct import *im)
     return WSC_RAISE(WSC_USAGE, "%s: the path is too long", input);
 }
 
-/* Some folders hold the body alone, without the level that the model with a head adds. */
+/* True when a folder has the body alone, without the level that a model with a head adds. */
 static bool is_bare(const struct import *im)
 {
     char name[CONVERT_NAME_BYTES];
@@ -63,7 +63,7 @@ static bool is_bare(const struct import *im)
     return !convert_files_find(im->files, name) && convert_files_find(im->files, f->rule[0].hf);
 }
 
-/* The params are read as if config.json were their file, which is the one that the user has. */
+/* The params are parsed as if config.json were their file, because the user has no other one. */
 static enum wsc_err make_model(struct import *im)
 {
     TRY(zoo_params_parse(&im->params, im->config_path, im->yaml, strlen(im->yaml), im->job->set,
@@ -71,8 +71,8 @@ static enum wsc_err make_model(struct import *im)
     return model_create(&im->model, &im->params, HW_STREAM_BLOCK);
 }
 
-/* Says why the params compute in 32 bits, where the command line does not. */
-static void tell_precision(const struct import *im)
+/* Report why the params select computation in 32 bits, unless the command line does so. */
+static void report_precision(const struct import *im)
 {
     static const char key[] = "model.mixed_precision=";
     bool said = im->params.model.mixed_precision;
@@ -98,7 +98,7 @@ static enum wsc_err open_input(struct import *im)
     if (rc) return convert_source_blame(&im->config, im->cs.family, rc);
     im->cs.params = &im->params;
     im->cs.model = im->model;
-    tell_precision(im);
+    report_precision(im);
     TRY(convert_map_create(&im->map, &im->cs, is_bare(im)));
     return WSC_OK;
 }
@@ -115,7 +115,7 @@ static void shape_text(char *text, size_t size, int n_dims, const int64_t *shape
                                  (long long)shape[d]);
 }
 
-/* Type and shape of a folder's tensor against what the configuration gives. */
+/* Check type and shape of a folder's tensor against the configuration. */
 static enum wsc_err check_tensor(const struct import *im, const struct convert_pair *p,
                                  const struct convert_tensor *t)
 {
@@ -134,7 +134,7 @@ static enum wsc_err check_tensor(const struct import *im, const struct convert_p
                      found, expected);
 }
 
-/* With --lenient a tensor may be missing; it is then named and left out. */
+/* A tensor of a pair is missing: with --lenient it is reported and left out, otherwise an error. */
 static enum wsc_err missing(struct import *im, const struct convert_pair *p)
 {
     im->result->n_left_out++;
@@ -163,7 +163,7 @@ static const struct convert_tensor *find_older(const struct import *im, const ch
     return NULL;
 }
 
-/* The folder's tensor of a pair, checked; NULL in `from` when it is left out. */
+/* Find and check the folder's tensor of a pair; NULL in `from` when it is left out. */
 static enum wsc_err match_pair(struct import *im, int i)
 {
     const struct convert_pair *p = &im->map.pair[i];
@@ -183,7 +183,7 @@ static enum wsc_err match_pairs(struct import *im)
     return WSC_OK;
 }
 
-/* A tied head is the embedding, whatever a folder holds beside it. */
+/* True for the tensor of a tied head, which is the embedding, even if a folder also stores it. */
 static bool is_tied_head(const struct import *im, const char *name)
 {
     const struct convert_family *f = im->cs.family;
@@ -192,7 +192,7 @@ static bool is_tied_head(const struct import *im, const char *name)
     return false;
 }
 
-/* A second name of a table that the model has once. */
+/* True for a second name of a table that the model has once. */
 static bool is_copy(const struct import *im, const char *name)
 {
     const char *const *copy = im->cs.family->copies;
@@ -201,7 +201,7 @@ static bool is_copy(const struct import *im, const char *name)
     return false;
 }
 
-/* Tensors of the folder that no pair has taken: buffers and copies of a tied head are known,
+/* Check the tensors of the folder that no pair uses: buffers and copies of a tied head are known,
  * others are errors. */
 static enum wsc_err match_rest(struct import *im)
 {
@@ -220,7 +220,7 @@ static enum wsc_err match_rest(struct import *im)
     return WSC_OK;
 }
 
-/* Before anything is written: a folder that does not fit leaves no file. */
+/* Called before anything is written, so that a folder that does not match leaves no file. */
 static enum wsc_err match(struct import *im)
 {
     TRY_NEW(im->from, WSC_MEM_CONVERT, im->map.n_pairs);
@@ -231,7 +231,8 @@ static enum wsc_err match(struct import *im)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Tensors of the checkpoint under our names; all are defined before values come. */
+/* Define the tensors of the checkpoint under the names of this program, all before their values are
+ * written. */
 static enum wsc_err define_parts(struct import *im, const struct convert_pair *p,
                                  struct store_file *store)
 {
@@ -245,7 +246,7 @@ static enum wsc_err define_parts(struct import *im, const struct convert_pair *p
     return WSC_OK;
 }
 
-/* Pairs that are left out have no tensors in the checkpoint. */
+/* Define all tensors, except those of pairs that are left out. */
 static enum wsc_err define(struct import *im, struct store_file *store)
 {
     for (int i = 0; i < im->map.n_pairs; i++)
@@ -253,8 +254,8 @@ static enum wsc_err define(struct import *im, struct store_file *store)
     return WSC_OK;
 }
 
-/* So that the way back gives the same bytes: the type of most tensors under "", of the others
- * under their name. */
+/* Store the types of the folder's tensors, so that the conversion back gives equal bytes: the type
+ * of most tensors under "", other types under the tensors' names. */
 static enum wsc_err note_dtypes(const struct import *im, struct store_file *store)
 {
     int count[CONVERT_OTHER + 1] = {0}, most = 0;
@@ -275,7 +276,7 @@ static enum wsc_err note_dtypes(const struct import *im, struct store_file *stor
     return rc;
 }
 
-/* Values of all pairs, in the order of the table. */
+/* Write the values of all pairs, in the order of the table. */
 static enum wsc_err fill(struct import *im, struct store_file *store)
 {
     struct convert_mover m;
@@ -290,7 +291,7 @@ static enum wsc_err fill(struct import *im, struct store_file *store)
     return rc;
 }
 
-/* store_commit() gives the file its name; until then a failure leaves none. */
+/* store_commit() renames the file at the end, so a failure before leaves no file. */
 static enum wsc_err write_checkpoint(struct import *im)
 {
     struct store_file *store = NULL;
@@ -304,7 +305,7 @@ static enum wsc_err write_checkpoint(struct import *im)
     return rc;
 }
 
-/* The params come last: they name the checkpoint, which is complete then. */
+/* The params are written last, because they contain the path of the complete checkpoint. */
 static enum wsc_err write_all(struct import *im)
 {
     TRY(wsc_file_mkdir(im->job->out));
@@ -313,7 +314,7 @@ static enum wsc_err write_all(struct import *im)
     return out_write_text(im->result->params, im->yaml);
 }
 
-/* Paths of both files below --out. */
+/* Set the paths of both files below --out. */
 static enum wsc_err name_output(const struct convert_job *job, struct convert_result *r)
 {
     *r = (struct convert_result){0};

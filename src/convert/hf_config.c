@@ -52,7 +52,7 @@ static bool print_json(char text[CONVERT_VALUE_BYTES], const json_t *value)
     return n < CONVERT_VALUE_BYTES;
 }
 
-/* Is the text a value of the type? Null is one of each type. */
+/* True when the text is a value of the type; null is a value of each type. */
 static bool has_type(const char *text, enum convert_value type)
 {
     double real;
@@ -71,7 +71,7 @@ static bool has_type(const char *text, enum convert_value type)
     return false;
 }
 
-/* Numbers are the same when their values are: 1e-5 and 1e-05. */
+/* Compare by value, so that 1e-5 equals 1e-05. */
 static bool same_value(const char *a, const char *b)
 {
     double x, y;
@@ -79,14 +79,14 @@ static bool same_value(const char *a, const char *b)
     return !wsc_units_double(a, &x) && !wsc_units_double(b, &y) && x == y;
 }
 
-/* The value under the key, or under its older name. */
+/* The value of the key, or of its older name. */
 static const json_t *find_value(const struct convert_key *key, const struct convert_source *s)
 {
     const json_t *value = json_object_get(s->json, key->hf);
     return value || !key->old_hf ? value : json_object_get(s->json, key->old_hf);
 }
 
-/* Errors name the key at its place in the folder's file. */
+/* Errors have the key and its position in the folder's file. */
 enum wsc_err convert_config_value(const struct convert_key *key, const struct convert_source *s,
                                   char text[CONVERT_VALUE_BYTES])
 {
@@ -99,8 +99,8 @@ enum wsc_err convert_config_value(const struct convert_key *key, const struct co
     return WSC_OK;
 }
 
-/* Fail unless the folder has key->fixed, or does not have the key.  Null is as good as no key, but
- * for a bool: there it is false. */
+/* Error unless the folder has the value key->fixed, or does not have the key. Null counts as no
+ * key, for a bool as false. */
 static enum wsc_err check_folder_fixed(const struct convert_key *key,
                                        const struct convert_source *s)
 {
@@ -116,8 +116,8 @@ static enum wsc_err check_folder_fixed(const struct convert_key *key,
 
 /* ---- known keys ------------------------------------------------------------------------------ */
 
-/* What any folder may have: names, tokens, defaults of generation, how a library computes the same
- * thing, and settings of tasks that are no language model. */
+/* Keys that any folder may have with any value: names, tokens, defaults of generation, choices of
+ * implementation, and settings of tasks that are not language models. */
 static const char *const neutral[] = {"architectures",
                                       "model_type",
                                       "transformers_version",
@@ -186,7 +186,7 @@ static const char *const neutral[] = {"architectures",
                                       "begin_suppress_tokens",
                                       NULL};
 
-/* What any folder may have, with the one value that changes nothing. */
+/* Keys that any folder may have with the one value that does not change the model. */
 static const struct convert_key same_model[] = {
     {.hf = "is_encoder_decoder", .type = CONVERT_BOOL, .fixed = "false", .missing = "false"},
     {.hf = "tie_encoder_decoder", .type = CONVERT_BOOL, .fixed = "false", .missing = "false"},
@@ -205,7 +205,7 @@ static const struct convert_key same_model[] = {
 };
 enum { N_SAME_MODEL = sizeof same_model / sizeof *same_model };
 
-/* The list ends with NULL; a NULL list is empty. */
+/* True when @p name is in the list, which ends with NULL; a NULL list is empty. */
 static bool is_listed(const char *const *list, const char *name)
 {
     for (; list && *list; list++)
@@ -213,7 +213,7 @@ static bool is_listed(const char *const *list, const char *name)
     return false;
 }
 
-/* Does the row read key @p name? */
+/* True when the row reads key @p name. */
 static bool reads(const struct convert_key *key, const char *name)
 {
     if (key->hf && !strcmp(key->hf, name)) return true;
@@ -223,7 +223,7 @@ static bool reads(const struct convert_key *key, const char *name)
     return false;
 }
 
-/* A key that a row converts or reads beside its own. */
+/* True for a key that a row converts, or that it reads besides its own key. */
 static bool is_converted(const struct convert_family *family, const char *name)
 {
     for (int i = 0; i < family->n_keys; i++)
@@ -231,8 +231,8 @@ static bool is_converted(const struct convert_family *family, const char *name)
     return false;
 }
 
-/* The classes of keys in their order: converted, without influence, with the one value that
- * changes nothing. */
+/* Classes of keys, in the order of the checks: converted, without influence, with the one value
+ * that does not change the model. */
 static enum wsc_err check_key(const struct convert_source *s, const struct convert_family *family,
                               const char *name)
 {
@@ -245,7 +245,7 @@ static enum wsc_err check_key(const struct convert_source *s, const struct conve
         "remove it when it changes nothing of what the model computes");
 }
 
-/* Fail at the first key that is neither converted nor known to change nothing. */
+/* Error at the first key that is neither converted nor known not to change the model. */
 static enum wsc_err check_keys(const struct convert_source *s, const struct convert_family *family)
 {
     for (void *i = json_object_iter(s->json); i; i = json_object_iter_next(s->json, i))
@@ -255,7 +255,7 @@ static enum wsc_err check_keys(const struct convert_source *s, const struct conv
 
 /* ---- rows of the table ----------------------------------------------------------------------- */
 
-/* The error of a word that the model here does not have, with those that it has. */
+/* Error for a word that the model does not support, with the list of supported words. */
 static enum wsc_err list_words(const struct convert_key *key, const struct convert_source *s,
                                const char *text)
 {
@@ -267,8 +267,8 @@ static enum wsc_err list_words(const struct convert_key *key, const struct conve
                         "known are: %s", list);
 }
 
-/* One row of the table to a line of the section `model`, or a check where a side has no such key.
- */
+/* Convert one row of the table to a line of the section `model`, or check it if a side lacks the
+ * key. */
 static enum wsc_err key_to_yaml(const struct convert_key *key, struct convert_yaml *y)
 {
     char text[CONVERT_VALUE_BYTES];
@@ -300,7 +300,7 @@ void convert_yaml_add(struct convert_yaml *y, const char *key, const char *fmt, 
     (void)fputc('\n', y->out);
 }
 
-/* A text in YAML's double quotes. */
+/* Print a text in YAML's double quotes. */
 static void print_quoted(FILE *out, const char *text)
 {
     (void)fputc('"', out);
@@ -318,7 +318,8 @@ static void print_quoted(FILE *out, const char *text)
 static const char *const dtype_names[] = {
     [CONVERT_F32] = "float32", [CONVERT_F16] = "float16", [CONVERT_BF16] = "bfloat16"};
 
-/* The type under @p key into *@p dtype, which stays as it is where the folder does not say it. */
+/* Read the type under @p key into *@p dtype, which is unchanged if the folder does not have the
+ * key. */
 static enum wsc_err read_dtype(const struct convert_source *s, const char *key, int *dtype)
 {
     enum { N_NAMES = sizeof dtype_names / sizeof *dtype_names };
@@ -339,7 +340,7 @@ static enum wsc_err read_dtype(const struct convert_source *s, const char *key, 
     return WSC_OK;
 }
 
-/* Weights of 16 bits are computed with in 16 bits; newer folders say `dtype`. */
+/* Weights of 16 bits select computation in 16 bits. Newer folders have the key `dtype`. */
 static enum wsc_err add_precision(struct convert_yaml *y)
 {
     int dtype = -1;
@@ -351,7 +352,7 @@ static enum wsc_err add_precision(struct convert_yaml *y)
     return WSC_OK;
 }
 
-/* Masked tokens of a sample: 20 of 128, 80 of 512, as the Model Zoo's files have it. */
+/* Number of masked tokens of a sample: 20 of 128, 80 of 512, as in the Model Zoo's files. */
 static void add_predictions(const struct convert_yaml *y)
 {
     const json_int_t tokens =
@@ -361,7 +362,7 @@ static void add_predictions(const struct convert_yaml *y)
                       (long long)(tokens > 31 ? tokens * 5 / 32 : 1));
 }
 
-/* Sections that config.json says nothing about, so that the params can be run as they are. */
+/* Add the sections that config.json has no keys for, so that the params can be run. */
 static void add_sections(struct convert_yaml *y, const char *checkpoint)
 {
     static const char *const input[] = {"train", "eval"};
@@ -391,7 +392,7 @@ static void add_sections(struct convert_yaml *y, const char *checkpoint)
     (void)fputs("\n    load_checkpoint_states: model\n", y->out);
 }
 
-/* The model's rows in the order of the table. */
+/* Write the rows of the model in the order of the table. */
 static enum wsc_err write_yaml(struct convert_yaml *y, const struct convert_family *family,
                                const char *checkpoint)
 {
@@ -403,7 +404,7 @@ static enum wsc_err write_yaml(struct convert_yaml *y, const struct convert_fami
     return WSC_OK;
 }
 
-/* The text is built in memory, because the params are read from it before any file is written. */
+/* The text is built in memory, because the params are parsed from it before any file is written. */
 enum wsc_err convert_config_to_yaml(const struct convert_family *family,
                                     const struct convert_source *s, const char *checkpoint,
                                     char **yaml)
@@ -425,7 +426,7 @@ enum wsc_err convert_config_to_yaml(const struct convert_family *family,
 
 /* ---- params to config.json ------------------------------------------------------------------- */
 
-/* A value of the params as JSON; NULL when the text is none of the type. */
+/* A value of the params as JSON; NULL when the text is not of the type. */
 static json_t *json_of(const char *text, enum convert_value type)
 {
     int64_t whole = 0;
@@ -450,7 +451,7 @@ enum wsc_err convert_config_set(json_t *config, const char *key, json_t *value)
     return WSC_RAISE(WSC_NOMEM, "config.json: no memory for %s", key);
 }
 
-/* The error of a value that the family does not have, with the one it has. */
+/* Error for a value that the family does not support, with the supported one. */
 static enum wsc_err unsupported(const struct convert_side *cs, const char *key, const char *value,
                                 const char *known)
 {
@@ -459,7 +460,8 @@ static enum wsc_err unsupported(const struct convert_side *cs, const char *key, 
     return wsc_err_hint(rc, "it has %s", known);
 }
 
-/* The one value that the family has; a key without a field is checked when params are read. */
+/* Check for the one value that the family supports; a key without a field is checked when params
+ * are read. */
 static enum wsc_err check_fixed(const struct convert_key *key, const struct convert_side *cs)
 {
     char path[CONVERT_NAME_BYTES], text[CONVERT_VALUE_BYTES];
@@ -468,7 +470,8 @@ static enum wsc_err check_fixed(const struct convert_key *key, const struct conv
     return same_value(text, key->fixed) ? WSC_OK : unsupported(cs, key->cs, text, key->fixed);
 }
 
-/* One row of the table to a member of config.json, or a check where the folder has no such key. */
+/* Convert one row of the table to a member of config.json, or check it if folders do not have the
+ * key. */
 static enum wsc_err key_to_json(const struct convert_key *key, const struct convert_side *cs,
                                 json_t *config)
 {
@@ -488,7 +491,7 @@ static enum wsc_err key_to_json(const struct convert_key *key, const struct conv
     return convert_config_set(config, key->hf, json_of(value, key->type));
 }
 
-/* What every folder names, then the rows of the family. */
+/* Add the members of every folder, then the rows of the family. */
 static enum wsc_err fill_json(const struct convert_side *cs, enum convert_dtype dtype,
                               json_t *config)
 {

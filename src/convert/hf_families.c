@@ -18,7 +18,7 @@ static const struct convert_word gated_activation[] = {
 
 static const struct convert_word t5_activation[] = {
     {"relu", "relu"}, {"gelu", "gelu"}, {"gelu_new", "gelu_new"}, {"silu", "silu"}, {NULL, NULL}};
-/* The library takes the tanh form of the function there. */
+/* The transformers library uses the tanh form of this function. */
 static const struct convert_word t5_gated_activation[] = {{"gated-gelu", "geglu_new"},
                                                           {NULL, NULL}};
 static const struct convert_word btlm_activation[] = {{"swiglu", "swiglu"},
@@ -53,7 +53,7 @@ static const struct convert_word gelu_alone[] = {{"gelu", "gelu"}, {NULL, NULL}}
       "#self_attn.proj_v_dense_layer.*"}, attention}
 /* Conv1D stores weights as (in, out), so linear layers are transposed. */
 static const struct convert_rule gpt2_rules[] = {GPT2_RULES(CONVERT_TRANSPOSED, CONVERT_TRANSPOSED)};
-/* Linear layers are (out, in) here; one group of queries, key and value. */
+/* Linear layers are stored as (out, in); one group of queries, key and value. */
 static const struct convert_rule bigcode_rules[] = {GPT2_RULES(CONVERT_GROUPED, CONVERT_SAME)};
 /* Rotary pairs are neighbours on both sides, so queries and keys need no permutation. */
 static const struct convert_rule gptj_rules[] = {
@@ -68,7 +68,7 @@ static const struct convert_rule gptj_rules[] = {
     {"ln_f.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},
     {"/lm_head.*", {"lm_head.*"}, CONVERT_SAME},
 };
-/* Queries, keys and values are joined head by head; rotary halves there are pairs here. */
+/* Queries, keys and values are joined head by head; rotary halves of the folder are pairs here. */
 static const struct convert_rule neox_rules[] = {
     {"embed_in.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
     {"#input_layernorm.*", {"#norm1.*"}, CONVERT_SAME},
@@ -163,7 +163,7 @@ static const struct convert_rule mpt_rules[] = {
     {"norm_f.weight", {"transformer_decoder.norm.weight"}, CONVERT_SAME},
     {"/lm_head.weight", {"lm_head.weight"}, CONVERT_SAME},
 };
-/* GPT-J's, but for queries, values and keys (in this order) in four groups of heads. */
+/* The rules of GPT-J, but queries, values and keys (in this order) are in four groups of heads. */
 static const struct convert_rule codegen_rules[] = {
     {"wte.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
     {"#ln_1.*", {"#norm1.*"}, CONVERT_SAME},
@@ -176,7 +176,7 @@ static const struct convert_rule codegen_rules[] = {
     {"ln_f.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},
     {"/lm_head.*", {"lm_head.*"}, CONVERT_SAME},
 };
-/* Encoders of the Model Zoo's class of BERT; norms after the sums or before their parts. */
+/* Encoders of the Model Zoo's class of BERT, with norms after the sums or before the sublayers. */
 #define ENCODER "bert_encoder."
 #define TUNED   "bert."
 #define ENCODER_RULES(at, rotary)                                                                  \
@@ -213,7 +213,7 @@ static const struct convert_rule bert_rules[] = {
     MASKED_HEAD_RULES("/lm_head.dense.*", "/lm_head.layer_norm.*", "/lm_head.decoder.weight",      \
                       "/lm_head.bias")
 static const struct convert_rule roberta_rules[] = {BERT_RULES(ENCODER), LM_HEAD_RULES};
-/* Classes of sequences from the first token, classes of tokens, ends of an answer. */
+/* Heads: classes of sequences from the first token, classes of tokens, ends of an answer. */
 static const struct convert_rule bert_sequence_rules[] = {
     BERT_RULES(TUNED),
     {"pooler.dense.*", {TUNED "pooler.pooler.ffn.0.linear_layer.*"}, CONVERT_SAME},
@@ -248,7 +248,8 @@ static const struct convert_rule esm_token_rules[] = {
     {"/classifier.*", {"classifier.*"}, CONVERT_SAME},
 };
 
-/* The table of relative positions is in the first block there, and beside the embeddings here. */
+/* A folder has the table of relative positions in the first block, a checkpoint beside the
+ * embeddings. */
 #define T5_RULES                                                                                   \
     {"shared.weight", {"encoder_embeddings.word_embeddings.weight"}, CONVERT_SAME},                \
     {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",                       \
@@ -432,7 +433,7 @@ static const struct convert_key santacoder_keys[] = {
     {HF_IS("attention_head_type", TEXT, "multiquery")},
     {SPECIAL(one_kv_head, "extra_attention_params", NULL)},
 };
-/* BTLM and Jais have the factors of muP among their keys, under two spellings. */
+/* BTLM and Jais have keys for the factors of muP, in two spellings. */
 #define BTLM_KEYS(family)                                                                          \
     {CS_SETS("name", family)},                                                                     \
     GPT2_KEYS,                                                                                     \
@@ -543,7 +544,7 @@ static const struct convert_key codegen_keys[] = {
     {CS_IS("num_segments", "0")},                                                                  \
     {CS_IS("embedding_layer_norm", "false")},                                                      \
     {CS_IS("use_final_layer_norm", "true")}
-/* Heads of classes: their number, dropout before them, the pooler's function. */
+/* Heads of classes: number of classes, dropout before the head, nonlinearity of the pooler. */
 #define SEQUENCE_HEAD                                                                              \
     {CS_IS("objective", "classification")},                                                        \
     {SPECIAL(labels, "num_labels", "id2label", "num_labels", "problem_type")},                     \
@@ -609,7 +610,7 @@ static const struct convert_key t5_gated_keys[] = {T5_KEYS("true", t5_gated_acti
 
 /* ---- keys without influence ------------------------------------------------------------------ */
 
-/* Keys of one family; those that any folder may have are in hf_config.c. */
+/* Keys without influence of one family; those of any folder are in hf_config.c. */
 #define SUMMARY                                                                                    \
     "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",       \
         "summary_use_proj"
@@ -650,7 +651,8 @@ static const char *const esm_ignored[] = {"vocab_list", NULL};
 static const char *const bert_beside[] = {"pooler.dense.weight", "pooler.dense.bias",
                                           "cls.seq_relationship.weight",
                                           "cls.seq_relationship.bias", NULL};
-/* What the first releases of T5 saved, and no release of the transformers library reads. */
+/* Tensors that the first releases of T5 saved, and that no release of the transformers library
+ * reads. */
 static const char *const t5_beside[] = {
     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", NULL};
 static const char *const t5_copies[] = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",

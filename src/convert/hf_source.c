@@ -17,7 +17,7 @@
 
 enum { PLACE_BYTES = CONVERT_PATH_BYTES + 48, MESSAGE_BYTES = 4096 };
 
-/* The text stays beside the parsed object, since only it has places. */
+/* The text is kept besides the parsed object, because only the text has positions. */
 enum wsc_err convert_source_parse(struct convert_source *s, const char *path, const char *bytes,
                                   size_t n)
 {
@@ -48,7 +48,8 @@ void convert_source_fini(struct convert_source *s)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Length of the JSON string at @p text with both its quotes; the document was parsed before. */
+/* Bytes of the JSON string at @p text with both quotes; the document was parsed before, so it is
+ * valid. */
 static size_t string_length(const char *text)
 {
     size_t n = 1;
@@ -62,7 +63,7 @@ static const char *find_key(const struct convert_source *s, const char *key)
 {
     const size_t length = strlen(key);
     int depth = 0;
-    bool is_key = true; /* the next string of the top level */
+    bool is_key = true; /* the next string at the top level is a key */
     for (const char *at = s->text; at < s->text + s->n && *at; at++) {
         if (*at == '{' || *at == '[') depth++;
         if (*at == '}' || *at == ']') depth--;
@@ -75,7 +76,8 @@ static const char *find_key(const struct convert_source *s, const char *key)
     return NULL;
 }
 
-/* "path:line:column: key", or without a place when the key is not there; columns count bytes. */
+/* Write "path:line:column: key", or without line and column if the key does not exist; columns
+ * count bytes. */
 static void write_place(const struct convert_source *s, const char *key, char place[PLACE_BYTES])
 {
     const char *found = s->text ? find_key(s, key) : NULL;
@@ -104,7 +106,7 @@ enum wsc_err convert_source_raise(const struct convert_source *s, enum wsc_err c
 
 /* ---- errors of the params -------------------------------------------------------------------- */
 
-/* The key of config.json from which the params' key @p cs (of n characters) came, or NULL. */
+/* The key of config.json from which the params' key @p cs (of n characters) was made, or NULL. */
 static const char *origin_of(const struct convert_source *s, const struct convert_family *family,
                              const char *cs, size_t n)
 {
@@ -119,7 +121,8 @@ static const char *origin_of(const struct convert_source *s, const struct conver
     return NULL;
 }
 
-/* One line of a report, "file:line:col: model.key: text", without the place that nobody sees. */
+/* Translate one line of a report, "file:line:col: model.key: text", whose position refers to params
+ * that the user does not have. */
 static void translate(const struct convert_source *s, const struct convert_family *family,
                       const char *line, int n, struct wsc_text *out)
 {
@@ -145,7 +148,7 @@ static void translate(const struct convert_source *s, const struct convert_famil
         wsc_text_add(out, "%s: %.*s", hf ? place : s->path, n, rest);
 }
 
-/* The message may have several lines, one for each mistake; each is translated. */
+/* The message may have several lines, one for each error; each line is translated. */
 enum wsc_err convert_source_blame(const struct convert_source *s,
                                   const struct convert_family *family, enum wsc_err rc)
 {

@@ -26,7 +26,7 @@ static enum wsc_err unknown_architecture(const struct convert_yaml *y, const cha
         "known are: %s; a model without a head is one of them with tensors left out", known);
 }
 
-/* With the pairs of sentences there is a pooler, whose function is no key there. */
+/* A model with pairs of sentences has a pooler, whose nonlinearity has no key in config.json. */
 enum wsc_err convert_bert_heads_to_cs(struct convert_yaml *y)
 {
     const char *name = architecture_of(y, "BertForMaskedLM");
@@ -68,7 +68,7 @@ enum wsc_err convert_masked_head_to_hf(json_t *config, const struct convert_side
                      cs->params->file, cs->family->name);
 }
 
-/* The names of the classes are as many as there are; the library's default is two. */
+/* The number of classes is the number of their names; the default of the library is two. */
 enum wsc_err convert_labels_to_cs(struct convert_yaml *y)
 {
     const json_t *names = json_object_get(y->from->json, "id2label");
@@ -106,7 +106,7 @@ enum wsc_err convert_labels_to_hf(json_t *config, const struct convert_side *cs)
     return more;
 }
 
-/* null is that of the residual branches, as without the key. */
+/* null means the dropout of the residual branches, as an absent key does. */
 enum wsc_err convert_head_dropout_to_cs(struct convert_yaml *y)
 {
     double rate = -1;
@@ -122,7 +122,7 @@ enum wsc_err convert_head_dropout_to_hf(json_t *config, const struct convert_sid
                               json_real(cs->params->model.task_dropout));
 }
 
-/* Positions begin after the row of padding, pad_token_id. */
+/* Positions begin after the row for padding, pad_token_id. */
 enum wsc_err convert_padded_positions_to_cs(struct convert_yaml *y)
 {
     int64_t rows = 514, pad = 1;
@@ -144,7 +144,7 @@ enum wsc_err convert_padded_positions_to_hf(json_t *config, const struct convert
 
 /* ---- an encoder with a decoder --------------------------------------------------------------- */
 
-/* One vocabulary for both, whose sentinels are counted as tokens. */
+/* Encoder and decoder have one vocabulary, which includes the sentinels. */
 enum wsc_err convert_pair_vocabulary_to_cs(struct convert_yaml *y)
 {
     int64_t tokens = 1;
@@ -153,7 +153,7 @@ enum wsc_err convert_pair_vocabulary_to_cs(struct convert_yaml *y)
     return WSC_OK;
 }
 
-/* A folder has no keys for other factors than that of a tied output, 1 / sqrt(width). */
+/* A folder has no keys for factors other than that of a tied output, 1 / sqrt(width). */
 enum wsc_err convert_pair_vocabulary_to_hf(json_t *config, const struct convert_side *cs)
 {
     const struct model *m = cs->model;

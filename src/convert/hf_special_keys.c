@@ -17,7 +17,7 @@
 
 /* ---- width of the feed-forward network ------------------------------------------------------- */
 
-/* filter_size: the key @p name where it is given, else four times the width. */
+/* filter_size: the key @p name if given, else four times the width. */
 static enum wsc_err filter_to_cs(struct convert_yaml *y, const char *name, const char *hidden_name,
                                  const char *old)
 {
@@ -48,7 +48,7 @@ enum wsc_err convert_ffn_hidden_to_hf(json_t *config, const struct convert_side 
     return convert_config_set(config, "ffn_hidden_size", json_integer(cs->model->F));
 }
 
-/* The library does not read n_inner here: it must be what follows from the width. */
+/* The library ignores n_inner for this family, so it must be the default. */
 enum wsc_err convert_four_hidden_to_cs(struct convert_yaml *y)
 {
     int64_t hidden = 1, inner = 0;
@@ -61,7 +61,7 @@ enum wsc_err convert_four_hidden_to_cs(struct convert_yaml *y)
     return filter_to_cs(y, NULL, "hidden_size", "n_embed");
 }
 
-/* There is no key to write: the width of the network must be the one that the library takes. */
+/* config.json has no key for the width of the network: it must be the one that the library uses. */
 enum wsc_err convert_four_hidden_to_hf(json_t *config, const struct convert_side *cs)
 {
     (void)config;
@@ -72,7 +72,7 @@ enum wsc_err convert_four_hidden_to_hf(json_t *config, const struct convert_side
 
 /* ---- key and value heads --------------------------------------------------------------------- */
 
-/* Fewer key heads than query heads: the attention module of the Model Zoo for it. */
+/* With fewer key heads than query heads, the Model Zoo needs its attention module for groups. */
 static void add_groups(struct convert_yaml *y, int64_t groups)
 {
     convert_yaml_add(y, "attention_module", "multiquery_attention");
@@ -116,7 +116,7 @@ enum wsc_err convert_num_kv_heads_to_hf(json_t *config, const struct convert_sid
     return convert_config_set(config, "num_kv_heads", json_integer(cs->model->kv_heads));
 }
 
-/* multi_query is true where it is absent; without it there is one key head for each query head. */
+/* multi_query is true by default; with false there is one key head for each query head. */
 enum wsc_err convert_multi_query_to_cs(struct convert_yaml *y)
 {
     int64_t hidden = 1, heads = 1, groups = 1;
@@ -163,7 +163,7 @@ enum wsc_err convert_experts_to_cs(struct convert_yaml *y)
     return WSC_OK;
 }
 
-/* The family has one kind of router; any other mixture would be another model there. */
+/* The family has one kind of router; any other mixture is refused. */
 enum wsc_err convert_experts_to_hf(json_t *config, const struct convert_side *cs)
 {
     const struct model *m = cs->model;
@@ -230,7 +230,7 @@ enum wsc_err convert_expansion_to_hf(json_t *config, const struct convert_side *
                      cs->params->file, (long long)F, (long long)C);
 }
 
-/* What attn_config may have, with the only value; NULL: any. */
+/* Allowed members of attn_config with their only value; NULL: any value. */
 static const struct {
     const char *key, *value;
 } mpt_attention[] = {{"attn_type", "\"multihead_attention\""},
@@ -246,7 +246,7 @@ static const struct {
                      {"attn_pdrop", NULL}};
 enum { N_MPT_ATTENTION = sizeof mpt_attention / sizeof *mpt_attention };
 
-/* A member of attn_config against the table. */
+/* Check a member of attn_config against the table. */
 static enum wsc_err check_mpt_attention(const struct convert_yaml *y, const char *key,
                                         const json_t *value)
 {
@@ -289,7 +289,7 @@ enum wsc_err convert_mpt_attention_to_hf(json_t *config, const struct convert_si
     return convert_config_set(config, "attn_config", attention);
 }
 
-/* The layout of its fused tensor needs heads in four equal groups. */
+/* The layout of the fused tensor requires heads in four equal groups. */
 enum wsc_err convert_quarters_to_cs(struct convert_yaml *y)
 {
     int64_t heads = 1;

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The settings that are understood; any other may change the angles and is an error. */
+/* The supported settings; any other one may change the angles and is an error. */
 static const char *const rope_key[] = {"rope_theta",
                                        "rope_type",
                                        "type",
@@ -25,7 +25,7 @@ static const char *const rope_key[] = {"rope_theta",
                                        "partial_rotary_factor"};
 enum { N_ROPE_KEYS = sizeof rope_key / sizeof *rope_key };
 
-/* Is the setting one of rope_key? */
+/* True when the setting is in rope_key. */
 static bool is_rope_key(const char *name)
 {
     for (int i = 0; i < N_ROPE_KEYS; i++)
@@ -39,7 +39,7 @@ struct rope {
     json_t *settings; /* borrowed */
 };
 
-/* Null settings are as good as none. */
+/* Settings that are null count as absent. */
 static enum wsc_err check_rope(const struct convert_source *s, const struct rope *r)
 {
     if (!json_is_object(r->settings))
@@ -52,7 +52,7 @@ static enum wsc_err check_rope(const struct convert_source *s, const struct rope
     return WSC_OK;
 }
 
-/* Where both objects are there they must agree. */
+/* If both objects exist, they must agree. */
 static enum wsc_err read_rope(const struct convert_source *s, struct rope *r)
 {
     json_t *older = json_object_get(s->json, "rope_scaling");
@@ -65,8 +65,8 @@ static enum wsc_err read_rope(const struct convert_source *s, struct rope *r)
     return r->settings ? check_rope(s, r) : WSC_OK;
 }
 
-/* The number @p name among the rotary settings, or at the top as @p outer or @p old; *@p found
- * is whether it is anywhere. */
+/* Read the number @p name of the rotary settings, or @p outer or @p old at the top level; *@p
+ * found: it exists. */
 static enum wsc_err read_rope_number(const struct convert_source *s, const char *name,
                                      const char *outer, const char *old, double *value, bool *found)
 {
@@ -102,7 +102,7 @@ enum wsc_err convert_rope_theta_to_cs(struct convert_yaml *y)
     return WSC_OK;
 }
 
-/* rotary_dim: whole heads are rotated, so the settings that could say otherwise are checked. */
+/* rotary_dim: whole heads are rotated, so settings that could contradict this are checked. */
 enum wsc_err convert_head_dim_to_cs(struct convert_yaml *y)
 {
     int64_t head_dim = 1, given = 1;

@@ -31,7 +31,7 @@ enum wsc_err convert_json_bytes(const char *path, char **bytes, size_t *n)
 {
     struct stat info;
     *bytes = NULL;
-    if (!stat(path, &info) && !S_ISREG(info.st_mode)) /* a pipe would be waited for */
+    if (!stat(path, &info) && !S_ISREG(info.st_mode)) /* opening a pipe would wait */
         return WSC_RAISE(WSC_IO, "%s: is not a regular file", path);
     return wsc_file_read(WSC_MEM_CONVERT, path, CONVERT_MAX_TEXT_BYTES, bytes, n);
 }

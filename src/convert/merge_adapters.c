@@ -45,7 +45,7 @@ static enum wsc_err open_input(struct merge *m)
     return convert_check_past(&m->params, m->from);
 }
 
-/* Read a tensor of the params, all of it; *@p out is owned by the caller. */
+/* Read a whole tensor of the params; *@p out is owned by the caller. */
 static enum wsc_err read_tensor(const struct merge *m, const struct model_tensor *t, float **out)
 {
     const struct store_tensor what = convert_tensor_of(t);
@@ -122,7 +122,7 @@ static enum wsc_err write_checkpoint(struct merge *m)
     return store_commit(&m->to);
 }
 
-/* The params without adapters, for a copy that owns nothing. */
+/* Write the params without adapters, from a copy of the struct that owns nothing. */
 static enum wsc_err write_params(const struct merge *m)
 {
     struct zoo_params plain = m->params;

@@ -33,7 +33,7 @@ struct convert_pickle {
     struct node *node;                         /* owned */
     struct collection *collection;             /* owned */
     int n_stack, stack_room, n_memo, memo_room, n_nodes, node_room, n_collections, collection_room;
-    int n_values; /* that were ever pushed */
+    int n_values; /* number of values that were ever pushed */
     bool stopped;
 };
 
@@ -50,7 +50,7 @@ enum wsc_err convert_pickle_raise(const struct convert_pickle *p, const char *fm
 
 /* ---- bytes and the stack --------------------------------------------------------------------- */
 
-/* The next @p n bytes. */
+/* Take the next @p n bytes. */
 static enum wsc_err take(struct convert_pickle *p, int64_t n, const uint8_t **bytes)
 {
     *bytes = p->bytes + p->at;
@@ -79,7 +79,7 @@ static enum wsc_err push(struct convert_pickle *p, struct convert_pickle_value v
     return WSC_OK;
 }
 
-/* The top of the stack; a mark is no value. */
+/* Pop the top of the stack, which must be a value and not a mark. */
 static enum wsc_err pop(struct convert_pickle *p, struct convert_pickle_value *value)
 {
     if (!p->n_stack || p->stack[p->n_stack - 1].kind == CONVERT_PICKLE_MARK)
@@ -88,7 +88,7 @@ static enum wsc_err pop(struct convert_pickle *p, struct convert_pickle_value *v
     return WSC_OK;
 }
 
-/* How many values are above the last mark. */
+/* Number of values above the last mark. */
 static enum wsc_err count_to_mark(const struct convert_pickle *p, int *n)
 {
     for (*n = 0; *n < p->n_stack; ++*n)
@@ -125,7 +125,7 @@ static enum wsc_err add_item(struct convert_pickle *p, int64_t to, struct conver
     return WSC_OK;
 }
 
-/* The upper @p n values of the stack become the last items of collection @p to. */
+/* Append the upper @p n values of the stack to collection @p to. */
 static enum wsc_err move_items(struct convert_pickle *p, int n, int64_t to)
 {
     p->n_stack -= n;
@@ -168,7 +168,7 @@ static enum wsc_err op_protocol(struct convert_pickle *p, int width)
                                 (unsigned long long)version);
 }
 
-/* The length of a frame of protocol 4; frames are no more than blocks of reading. */
+/* The length of a frame of protocol 4. Frames only group reads, so they are ignored. */
 static enum wsc_err op_frame(struct convert_pickle *p, int width)
 {
     uint64_t bytes;
@@ -208,7 +208,7 @@ static enum wsc_err op_long(struct convert_pickle *p, int width)
     return push(p, (struct convert_pickle_value){.kind = CONVERT_PICKLE_INT, .number = number});
 }
 
-/* A number that no tensor depends on. */
+/* A floating-point number: its value is not used, because no tensor depends on it. */
 static enum wsc_err op_real(struct convert_pickle *p, int width)
 {
     const uint8_t *bytes;
@@ -267,7 +267,7 @@ static enum wsc_err op_tuple_to_mark(struct convert_pickle *p, int none)
     return push(p, made);
 }
 
-/* The collection under the upper @p n values, of kind @p kind, takes them. */
+/* Move the upper @p n values into the collection below them, of kind @p kind. */
 static enum wsc_err fill(struct convert_pickle *p, int n, int mark, enum convert_pickle_kind kind)
 {
     const int under = p->n_stack - 1 - n - mark;
@@ -300,7 +300,8 @@ static enum wsc_err op_items(struct convert_pickle *p, int kind)
 
 /* ---- opcodes: the memo ----------------------------------------------------------------------- */
 
-/* Picklers number what they keep from 0 on; a number further on would take memory for nothing. */
+/* Picklers number kept values from 0 on; a larger number would only waste memory, so it is refused.
+ * */
 static enum wsc_err op_put(struct convert_pickle *p, int width)
 {
     struct convert_pickle_value kept = {0};
@@ -329,7 +330,7 @@ static enum wsc_err op_get(struct convert_pickle *p, int width)
 
 /* ---- opcodes: names and calls ---------------------------------------------------------------- */
 
-/* Push the name `module.name`, or refuse it: as it stands, but for what is not printed. */
+/* Push the name `module.name`, or refuse it with a message that has its printable characters. */
 static enum wsc_err push_global(struct convert_pickle *p, const char *module, int n_module,
                                 const char *name, int n_name)
 {
@@ -386,7 +387,7 @@ static enum wsc_err op_stack_global(struct convert_pickle *p, int none)
     return push_global(p, module.text, module.length, name.text, name.length);
 }
 
-/* The arguments of a call or of an identifier: the items of a tuple. */
+/* The arguments of a call or of an identifier, which are the items of a tuple. */
 static enum wsc_err arguments(struct convert_pickle *p, struct convert_pickle_value *arg, int *n)
 {
     struct convert_pickle_value tuple = {0};
@@ -422,7 +423,8 @@ static enum wsc_err op_persistent(struct convert_pickle *p, int none)
     return push(p, result);
 }
 
-/* Attributes of an ordered dictionary (`_metadata` of a module's state) are no tensors. */
+/* Attributes of an ordered dictionary (`_metadata` of a module's state) are not tensors, so they
+ * are dropped. */
 static enum wsc_err op_build(struct convert_pickle *p, int none)
 {
     struct convert_pickle_value state = {0}, object = {0};

@@ -52,7 +52,7 @@ static enum wsc_err bad_entry(const struct entry *e, const char *what)
     return WSC_RAISE(WSC_FORMAT, "%s: header: tensor %s: %s", e->path, e->name, what);
 }
 
-/* The number of elements must not overflow: it decides how much is read. */
+/* Check that the number of elements does not overflow: it determines how much is read. */
 static enum wsc_err read_shape(const struct entry *e, const json_t *shape)
 {
     struct convert_tensor *t = e->t;
@@ -71,7 +71,7 @@ static enum wsc_err read_shape(const struct entry *e, const json_t *shape)
     return WSC_OK;
 }
 
-/* Two whole numbers in order; check_places() compares them with the file. */
+/* Read two increasing whole numbers; check_places() compares them with the file. */
 static enum wsc_err read_offsets(const struct entry *e, const json_t *offsets)
 {
     const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
@@ -83,8 +83,7 @@ static enum wsc_err read_offsets(const struct entry *e, const json_t *offsets)
     return WSC_OK;
 }
 
-/* Elements times size must be the length of the data: neither side of the header is trusted alone.
- */
+/* Elements times size must be the length of the data, so that neither is trusted alone. */
 static enum wsc_err read_entry(const struct entry *e)
 {
     const char *dtype = json_string_value(json_object_get(e->json, "dtype"));
@@ -122,7 +121,7 @@ static int by_place(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* The tensors from @p first on lie one after the other and fill the data part. */
+/* Check that the tensors from @p first on are consecutive and fill the data part. */
 static enum wsc_err check_places(const struct convert_files *files, int first, int64_t data_bytes)
 {
     const char *path = files->file[files->n_files - 1].path;
@@ -147,7 +146,7 @@ static enum wsc_err check_places(const struct convert_files *files, int first, i
                      (long long)data_bytes, (long long)end);
 }
 
-/* Offsets count from the end of the header, and are made places in the file here. */
+/* Convert offsets, which count from the end of the header, to offsets in the file. */
 static enum wsc_err add_tensors(struct convert_files *files, json_t *header, int64_t data)
 {
     const struct convert_file *f = &files->file[files->n_files - 1];

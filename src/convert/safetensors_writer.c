@@ -16,16 +16,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The file with the place in it: tensor `now`, of which `done` values are written. */
+/* A file with the current position: tensor `now`, of which `done` values are written. */
 struct convert_writer {
     char *path, *tmp; /* owned */
     int fd;
     const struct convert_out_tensor *tensor; /* borrowed */
     int n_tensors, now;                      /* now: the tensor that comes next */
-    int64_t done;                            /* values of it */
+    int64_t done;                            /* values of this tensor */
 };
 
-/* write(2) that does not stop half way. */
+/* write(2), repeated until all bytes are written. */
 static enum wsc_err write_all(struct convert_writer *w, const void *data, size_t n)
 {
     const char *at = data;
@@ -105,7 +105,7 @@ static bool is_zero(const void *data, size_t n)
     return !*x && !memcmp(x, x + 1, n - 1);
 }
 
-/* Blocks of zeros become holes: a file of a model that is not filled takes no space. */
+/* Blocks of zeros become holes, so that a file without values takes no disk space. */
 static enum wsc_err put(struct convert_writer *w, const void *data, size_t n)
 {
     if (!is_zero(data, n)) return write_all(w, data, n);
@@ -113,7 +113,7 @@ static enum wsc_err put(struct convert_writer *w, const void *data, size_t n)
     return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", w->tmp, strerror(errno));
 }
 
-/* What a 16-bit format cannot hold must not become an infinity. */
+/* Error for a value outside the range of a 16-bit format, which would become an infinity. */
 static enum wsc_err check_fits(const struct convert_writer *w, const float *x, int64_t n)
 {
     const double largest = 65504; /* of binary16; rounds to infinity from 65520 on */
@@ -161,7 +161,7 @@ static enum wsc_err finish(struct convert_writer *w)
 {
     WSC_CHECK(w->now == w->n_tensors, "%s: values of %d of %d tensors came", w->path, w->now,
               w->n_tensors);
-    /* Holes at the end are not there before the file has its length. */
+    /* Holes at the end exist only after the length of the file is set. */
     const off_t end = lseek(w->fd, 0, SEEK_CUR);
     const bool bad = end < 0 || ftruncate(w->fd, end) || close(w->fd);
     w->fd = -1;
@@ -187,7 +187,7 @@ enum wsc_err convert_writer_finish(struct convert_writer **writer)
     return rc;
 }
 
-/* Also for a writer that was only half made. */
+/* Also for a writer that is only partly initialized. */
 void convert_writer_discard(struct convert_writer **writer)
 {
     struct convert_writer *w = *writer;

@@ -17,7 +17,7 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* What the signs of a rule stand for. */
+/* The values of the placeholders in the names of a rule. */
 struct place {
     const struct convert_family *family;
     int layer, expert;
@@ -25,7 +25,7 @@ struct place {
     bool bare;
 };
 
-/* Text added to a name; one that became too long finds nothing. */
+/* Append text to a name; a name that became too long matches nothing. */
 __attribute__((format(printf, 2, 3))) static void add(char name[CONVERT_NAME_BYTES],
                                                       const char *format, ...)
 {
@@ -36,19 +36,20 @@ __attribute__((format(printf, 2, 3))) static void add(char name[CONVERT_NAME_BYT
     va_end(ap);
 }
 
-/* What a name begins with, and where blocks are: those of the only stack or the first one, and of
- * the decoder after it. */
+/* Beginning of the names, and positions of the blocks: those of the only or first stack, and of the
+ * decoder after it. */
 struct level {
     const char *prefix, *blocks[MODEL_MAX_STACKS];
 };
 
-/* Stack of the blocks that a pattern is of; -1: it is outside of them. */
+/* Stack of the blocks that a pattern is for; -1: the pattern is for tensors outside of blocks. */
 static int stack_of(const char *pattern)
 {
     return *pattern == '#' ? 0 : *pattern == '&' ? 1 : -1;
 }
 
-/* A rule's name at a place: prefix or block, then the text with * and @ filled in. */
+/* The name of a rule at one block or expert: prefix or block, then the text with * and @ replaced.
+ * */
 static void expand(char name[CONVERT_NAME_BYTES], const char *pattern, const struct level *level,
                    const struct place *at)
 {
@@ -68,7 +69,7 @@ static void expand(char name[CONVERT_NAME_BYTES], const char *pattern, const str
 
 /* ---- an index of the model's tensors --------------------------------------------------------- */
 
-/* A tensor of the model, and whether some rule has taken it. */
+/* A tensor of the model; `used`: a rule has matched it. */
 struct named {
     const char *name;
     int tensor;
@@ -104,7 +105,7 @@ static struct named *find(const struct finder *f, const char *name)
 
 /* ---- factors of muP -------------------------------------------------------------------------- */
 
-/* What a folder's model multiplies scores by is 1 / sqrt(width of a head). */
+/* Factor of the keys: the scores of a folder's model have the factor 1 / sqrt(width of a head). */
 static double key_factor(const struct model *m)
 {
     const double factor = m->stack[0].qk_scale * sqrt((double)m->head_dim);
@@ -121,8 +122,8 @@ bool convert_has_factors(const struct model *model)
     return model->zoo.embeddings_scale != 1 || model->logits_scale != 1 || key_factor(model) != 1;
 }
 
-/* What a tensor of kind @p kind is multiplied by on the way to a folder, which has no key for the
- * factor. Where embeddings are multiplied after their norm, the norm takes the factor. */
+/* Factor of a tensor of kind @p kind in a folder, which has no key for it. If embeddings are
+ * multiplied after their norm, the tensors of the norm take the factor. */
 static double factor_of(const struct model *m, enum model_tensor_kind kind)
 {
     const bool embedding = kind == MODEL_WTE || kind == MODEL_WPE || kind == MODEL_WTT,
@@ -138,7 +139,7 @@ static double factor_of(const struct model *m, enum model_tensor_kind kind)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* What the pairs are made from, while they are. */
+/* State while the pairs are made. */
 struct builder {
     const struct convert_side *cs;
     struct convert_map *map;
@@ -147,7 +148,7 @@ struct builder {
     int64_t rotary_dim;
 };
 
-/* Sizes and layout of a pair from our tensors; vectors have no transposed form. */
+/* Set sizes and layout of a pair from the tensors of this program; vectors are never transposed. */
 static void fill_pair(const struct builder *b, struct convert_pair *p, const struct convert_rule *r)
 {
     const struct model *model = b->cs->model;
@@ -167,7 +168,7 @@ static void fill_pair(const struct builder *b, struct convert_pair *p, const str
     if (r->layout & CONVERT_QUARTERS) p->groups = 4;
 }
 
-/* The pair of a rule at a place, when the model has its tensors: biases are often absent. */
+/* Add the pair of a rule at one position, if the model has its tensors: biases are often absent. */
 static enum wsc_err add_pair(struct builder *b, const struct convert_rule *r,
                              const struct place *at)
 {
@@ -194,7 +195,8 @@ static enum wsc_err add_pair(struct builder *b, const struct convert_rule *r,
     return WSC_OK;
 }
 
-/* A rule at one block: for each expert and for weight and bias, as its name has placeholders. */
+/* Apply a rule to one block: for each expert, and for weight and bias, as its name has
+ * placeholders. */
 static enum wsc_err add_block(struct builder *b, const struct convert_rule *r, struct place *at)
 {
     const int experts = strchr(r->hf, '@') ? (int)b->cs->model->experts : 1;
@@ -207,7 +209,7 @@ static enum wsc_err add_block(struct builder *b, const struct convert_rule *r, s
     return WSC_OK;
 }
 
-/* A rule whose name begins with # or & is one of each block of its stack. */
+/* A rule whose name begins with # or & is applied to each block of its stack. */
 static enum wsc_err add_rule(struct builder *b, const struct convert_rule *r, struct place *at)
 {
     const int stack = stack_of(r->hf);
@@ -217,7 +219,7 @@ static enum wsc_err add_rule(struct builder *b, const struct convert_rule *r, st
     return WSC_OK;
 }
 
-/* A tensor that no rule takes would be lost in silence. */
+/* Error for a tensor that no rule matches, because it would be lost without a message. */
 static enum wsc_err check_all_used(const struct builder *b)
 {
     for (int i = 0; i < b->finder.n; i++) {
@@ -230,7 +232,7 @@ static enum wsc_err check_all_used(const struct builder *b)
     return WSC_OK;
 }
 
-/* Rules in their order, each at all its places; that is the order of the pairs. */
+/* Apply the rules in their order, each to all blocks; this is the order of the pairs. */
 static enum wsc_err build(struct builder *b, bool bare)
 {
     const struct convert_family *family = b->cs->family;
@@ -268,14 +270,14 @@ void convert_pair_shape(const struct convert_pair *p, int64_t shape[2])
     shape[1] = transposed ? p->n_lines : p->width;
 }
 
-/* Queries and keys turn; in a pair of one tensor that is the only one. */
+/* True when the part is rotated: queries and keys; in a pair of one tensor, this tensor. */
 static bool turns(const struct convert_pair *p, int part)
 {
     return p->rotary_dim && part < 2;
 }
 
-/* Row of a part to line: rotary pairs (2 i, 2 i + 1) to halves (i, i + half), then the place of
- * the part in its group. */
+/* Line of a row of a part: rotary pairs (2 i, 2 i + 1) to halves (i, i + half), then the position
+ * of the part in its group. */
 int64_t convert_pair_line(const struct convert_pair *p, int part, int64_t row)
 {
     const int64_t half = p->rotary_dim / 2, per_group = p->lines[part] / p->groups;
@@ -283,13 +285,14 @@ int64_t convert_pair_line(const struct convert_pair *p, int part, int64_t row)
     for (int i = 0; i < part; i++)
         before += p->lines[i] / p->groups;
     if (turns(p, part) && row % p->head_dim < p->rotary_dim) {
-        const int64_t i = row % p->head_dim; /* pair i / 2; its halves stand `half` apart */
+        /* element of pair i / 2; the halves are `half` apart */
+        const int64_t i = row % p->head_dim;
         row += (i % 2 ? half : 0) + i / 2 - i;
     }
     return row / per_group * (p->n_lines / p->groups) + before + row % per_group;
 }
 
-/* The inverse of convert_pair_line(): the part in which the line lies, and its row there. */
+/* The inverse of convert_pair_line(): the part that has the line, and the row in it. */
 int64_t convert_pair_row(const struct convert_pair *p, int64_t line, int *part)
 {
     const int64_t half = p->rotary_dim / 2, per_group = p->n_lines / p->groups;

@@ -46,7 +46,8 @@ static void tell(struct convert_mover *m, int64_t n)
 
 enum { TILE = 32 };
 
-/* out (columns, rows; a row every @p stride) = in (rows, columns) turned, for columns [c0, c1). */
+/* Transpose: out (columns, rows; a row every @p stride) = in (rows, columns), for columns [c0, c1).
+ * */
 static void turn_strip(float *out, int64_t stride, const float *in, int64_t rows, int64_t columns,
                        int64_t c0, int64_t c1)
 {
@@ -55,7 +56,7 @@ static void turn_strip(float *out, int64_t stride, const float *in, int64_t rows
             out[c * stride + r] = in[r * columns + c];
 }
 
-/* Strip by strip of TILE columns, so that what is written stays in the cache. */
+/* Transpose in strips of TILE columns, so that the output stays in the cache. */
 static void turn(float *out, int64_t stride, const float *in, int64_t rows, int64_t columns)
 {
     for (int64_t c0 = 0; c0 < columns; c0 += TILE)
@@ -64,7 +65,7 @@ static void turn(float *out, int64_t stride, const float *in, int64_t rows, int6
 
 /* ---- from Hugging Face ----------------------------------------------------------------------- */
 
-/* Rows of part @p part from @p row on whose lines follow each other, at most @p most. */
+/* Number of rows of part @p part from @p row on whose lines are consecutive, at most @p most. */
 static int64_t run_of_rows(const struct convert_pair *p, int part, int64_t row, int64_t most)
 {
     const int64_t line = convert_pair_line(p, part, row);
@@ -74,7 +75,7 @@ static int64_t run_of_rows(const struct convert_pair *p, int part, int64_t row, 
     return k;
 }
 
-/* Rows [row, row + n) of a part into the block, run by run of consecutive lines. */
+/* Read rows [row, row + n) of a part into the block, one run of consecutive lines at a time. */
 static enum wsc_err read_rows(struct convert_mover *m, const struct convert_pair *p, int part,
                               int64_t row, int64_t n)
 {
@@ -92,7 +93,7 @@ static enum wsc_err read_rows(struct convert_mover *m, const struct convert_pair
     return WSC_OK;
 }
 
-/* Part by part, in blocks of whole rows; our tensors are written in their order. */
+/* Part by part, in blocks of whole rows; the tensors of this program are written in their order. */
 enum wsc_err convert_move_to_cs(struct convert_mover *m, const struct convert_pair *p,
                                 const struct model *model)
 {
@@ -114,12 +115,12 @@ enum wsc_err convert_move_to_cs(struct convert_mover *m, const struct convert_pa
 struct segment {
     int64_t row, n;
     float factor;
-    bool pruned; /* its tensor is sparse in the params */
+    bool pruned; /* its tensor is sparse according to the params */
     char name[STORE_NAME_BYTES];
 };
 
-/* The segment that begins at @p line, at most @p most lines long, and the name of its tensor in
- * the checkpoint. */
+/* The segment that begins at @p line, with at most @p most lines; `name`: its tensor in the
+ * checkpoint. */
 static void segment_of_lines(const struct convert_mover *m, const struct convert_pair *p,
                              const struct model *model, int64_t line, int64_t most,
                              struct segment *s)
@@ -137,21 +138,21 @@ static void segment_of_lines(const struct convert_mover *m, const struct convert
     s->pruned = t->sparsity >= 0;
 }
 
-/* Releases 1.7 to 1.9 mark pruned weights with NaN: zeros to everybody else. */
+/* Releases 1.7 to 1.9 mark pruned weights with NaN; other programs expect zeros. */
 static void zero_pruned(const struct segment *s, float *x, int64_t n)
 {
     for (int64_t i = 0; i < n && s->pruned; i++)
         x[i] = isnan(x[i]) ? 0.0F : x[i];
 }
 
-/* In place; a factor of 1 leaves the bits alone. */
+/* Multiply in place; a factor of 1 does not change any bits. */
 static void multiply(float *x, int64_t n, float factor)
 {
     for (int64_t i = 0; i < n && factor != 1; i++)
         x[i] *= factor;
 }
 
-/* Lines [line, line + n) as rows of the block. */
+/* Gather lines [line, line + n) as rows of the block. */
 static enum wsc_err gather_rows(struct convert_mover *m, const struct convert_pair *p,
                                 const struct model *model, int64_t line, int64_t n)
 {
@@ -166,7 +167,7 @@ static enum wsc_err gather_rows(struct convert_mover *m, const struct convert_pa
     return WSC_OK;
 }
 
-/* Input features [first, first + n) as rows of the block, all lines as its columns. */
+/* Gather input features [first, first + n) as rows of the block, with all lines as its columns. */
 static enum wsc_err gather_columns(struct convert_mover *m, const struct convert_pair *p,
                                    const struct model *model, int64_t first, int64_t n)
 {

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* State of one conversion; convert_to_hf() frees it at its end, whatever happened. */
+/* State of one conversion; convert_to_hf() frees it at its end, also after an error. */
 struct export
 {
     const struct convert_job *job;
@@ -30,7 +30,7 @@ struct export
     struct convert_side cs;
     struct convert_map map;
     struct store_file *store;
-    json_t *dtypes;                    /* what convert_from_hf() noted, or NULL */
+    json_t *dtypes;                    /* types that convert_from_hf() stored, or NULL */
     struct convert_out_tensor *tensor; /* owned, of each pair */
     int *shard;                        /* owned, of each pair */
     int64_t n_bytes;
@@ -38,7 +38,7 @@ struct export
 
 /* ---- what is there --------------------------------------------------------------------------- */
 
-/* --set changes the params as in a run. */
+/* Read the params; --set changes them as in a run. */
 static enum wsc_err read_params(struct export *ex)
 {
     char *bytes = NULL;
@@ -50,7 +50,7 @@ static enum wsc_err read_params(struct export *ex)
     return rc;
 }
 
-/* Does a row of the family convert or check this key of the params? */
+/* True when a row of the family converts or checks this key of the params. */
 static bool has_row(const struct convert_family *f, const char *cs)
 {
     for (int i = 0; i < f->n_keys; i++)
@@ -58,7 +58,7 @@ static bool has_row(const struct convert_family *f, const char *cs)
     return false;
 }
 
-/* What has no key there, and without which the model is another one. */
+/* Check features for which folders have no key, and without which the model is another one. */
 static enum wsc_err check_plain(const struct export *ex)
 {
     const struct model *m = ex->model;
@@ -84,7 +84,8 @@ static enum wsc_err check_plain(const struct export *ex)
     return WSC_OK;
 }
 
-/* Types that convert_from_hf() noted in the checkpoint; other checkpoints have no note. */
+/* Read the types that convert_from_hf() stored in the checkpoint; other checkpoints do not have
+ * them. */
 static enum wsc_err read_dtypes(struct export *ex)
 {
     char *text = NULL;
@@ -95,9 +96,9 @@ static enum wsc_err read_dtypes(struct export *ex)
     return rc;
 }
 
-/* A tied embedding with factors becomes two tensors: one takes that of the embeddings, the other
- * that of the logits.  Of the two models of preference optimization the policy goes out: a model
- * alone finds its tensors in such a checkpoint. */
+/* Make the model of the params. A tied embedding with factors becomes two tensors: one with the
+ * factor of the embeddings, one with that of the logits. Of the two models of preference
+ * optimization the policy is exported: a single model finds its tensors in such a checkpoint. */
 static enum wsc_err make_model(struct export *ex)
 {
     ex->params.model.dpo.on = false;
@@ -127,7 +128,7 @@ static enum wsc_err open_input(struct export *ex)
 
 /* ---- do both sides agree --------------------------------------------------------------------- */
 
-/* Every tensor of the params is there with its shape, and the checkpoint has no others. */
+/* Check that the checkpoint has every tensor of the params with its shape, and no others. */
 static enum wsc_err check_tensors(const struct export *ex, struct store_tensor *all)
 {
     char name[STORE_NAME_BYTES];
@@ -150,7 +151,7 @@ static enum wsc_err check_tensors(const struct export *ex, struct store_tensor *
     return WSC_OK;
 }
 
-/* Before anything is written: a checkpoint that does not fit leaves no file. */
+/* Called before anything is written, so that a checkpoint that does not match leaves no file. */
 static enum wsc_err match(const struct export *ex)
 {
     struct store_tensor *all;
@@ -162,7 +163,7 @@ static enum wsc_err match(const struct export *ex)
 
 /* ---- what will be written -------------------------------------------------------------------- */
 
-/* Unknown names and NULL are fp32, which loses nothing. */
+/* Type by name; unknown names and NULL are fp32, which loses nothing. */
 static enum convert_dtype named_dtype(const char *name)
 {
     for (int d = CONVERT_F32; name && d < CONVERT_OTHER; d++)
@@ -170,7 +171,7 @@ static enum convert_dtype named_dtype(const char *name)
     return CONVERT_F32;
 }
 
-/* --dtype wins; else the type that the tensor had in the folder it came from. */
+/* Type of a tensor: that of --dtype, else its type in the original folder. */
 static enum convert_dtype dtype_of(const struct export *ex, const char *hf)
 {
     if (ex->job->dtype != CONVERT_OTHER) return ex->job->dtype;
@@ -179,7 +180,8 @@ static enum convert_dtype dtype_of(const struct export *ex, const char *hf)
     return named_dtype(json_string_value(own));
 }
 
-/* In the order of the pairs, a new file where the next tensor would make one too large. */
+/* Distribute the tensors over files, in the order of the pairs; a new file begins where the next
+ * tensor would make one too large. */
 static enum wsc_err plan(struct export *ex)
 {
     int64_t in_shard = 0;
@@ -209,7 +211,7 @@ static enum wsc_err plan(struct export *ex)
     return WSC_OK;
 }
 
-/* The names of the transformers library. */
+/* Names of files as in the transformers library. */
 static void shard_name(const struct export *ex, int shard, char name[CONVERT_NAME_BYTES])
 {
     if (ex->result->n_files == 1)
@@ -221,7 +223,7 @@ static void shard_name(const struct export *ex, int shard, char name[CONVERT_NAM
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Tensors first .. first + n - 1 of the plan as one file. */
+/* Write tensors first to first + n - 1 of the plan as one file. */
 static enum wsc_err write_shard(struct export *ex, struct convert_mover *m, int shard, int first,
                                 int n)
 {
@@ -237,7 +239,7 @@ static enum wsc_err write_shard(struct export *ex, struct convert_mover *m, int 
     return rc;
 }
 
-/* Shards are runs of the plan; each is complete before the next begins. */
+/* Write one shard after the other, each a run of the plan. */
 static enum wsc_err write_shards(struct export *ex)
 {
     struct convert_mover m;
@@ -266,7 +268,7 @@ static enum wsc_err write_json(const struct export *ex, const char *name, json_t
     return rc;
 }
 
-/* Only where there are several files. */
+/* An index is written only for several files. */
 static enum wsc_err write_index(const struct export *ex)
 {
     char name[CONVERT_NAME_BYTES];
@@ -281,7 +283,7 @@ static enum wsc_err write_index(const struct export *ex)
                                 "weight_map", map));
 }
 
-/* Files of another model in the folder would be taken for parts of this one. */
+/* Error if the folder has files of another model, which would be taken for parts of this one. */
 static enum wsc_err check_empty(const struct export *ex)
 {
     static const char *const file[] = {"model.safetensors", "model.safetensors.index.json"};
@@ -295,8 +297,8 @@ static enum wsc_err check_empty(const struct export *ex)
     return WSC_OK;
 }
 
-/* config.json has the type of the tensors and no other precision: from 32 bits the way back makes
- * params that compute in 32 bits, whatever these params compute in. */
+/* config.json has only the type of the tensors: with 32 bits the conversion back makes params that
+ * select computation in 32 bits. Warn if the present params select 16 bits. */
 static void warn_of_precision(const struct export *ex)
 {
     if (dtype_of(ex, "") != CONVERT_F32 || !ex->cs.params->model.mixed_precision) return;
@@ -305,7 +307,7 @@ static void warn_of_precision(const struct export *ex)
                 "bf16");
 }
 
-/* config.json comes last: a folder without it is no model. */
+/* config.json is written last, because a folder without it is not a model. */
 static enum wsc_err write_all(struct export *ex)
 {
     json_t *config;

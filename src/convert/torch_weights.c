@@ -16,13 +16,13 @@
 
 enum { MAX_TOP = 256, N_ARGUMENTS = 8, N_STORAGE_ITEMS = 5 };
 
-/* A storage that the pickle has named. */
+/* A storage that the pickle describes. */
 struct storage {
     enum convert_dtype dtype;
-    const char *type;    /* as safetensors has it */
+    const char *type;    /* name of the type in safetensors */
     int64_t at, n, item; /* item: bytes of an element */
 };
-/* State of reading a file. */
+/* State while a file is read. */
 struct reader {
     const struct convert_file *file;
     struct convert_files *files;
@@ -32,7 +32,7 @@ struct reader {
     struct convert_tensor *tensor; /* owned, without names */
     int n_storages, storage_room, n_tensors, tensor_room;
 };
-enum { STORAGE, TENSOR }; /* kinds of objects, in a value's length */
+enum { STORAGE, TENSOR }; /* kinds of objects, stored as the length of a value */
 
 /* ---- storages -------------------------------------------------------------------------------- */
 
@@ -60,7 +60,7 @@ static const struct {
 };
 enum { N_TYPES = sizeof storage_type / sizeof *storage_type };
 
-/* The entry of the storage with the key @p key: its bytes are those of its elements. */
+/* Find the entry of the storage with the key @p key; its length must be that of its elements. */
 static enum wsc_err find_storage(struct convert_pickle *p, const struct convert_pickle_value *key,
                                  struct storage *s)
 {
@@ -79,7 +79,7 @@ static enum wsc_err find_storage(struct convert_pickle *p, const struct convert_
     return WSC_OK;
 }
 
-/* ("storage", type, key, device, elements): the device does not matter. */
+/* Arguments ("storage", type, key, device, elements); the device is ignored. */
 static enum wsc_err persistent(struct convert_pickle *p, const struct convert_pickle_value *item,
                                int n, struct convert_pickle_value *result)
 {
@@ -103,7 +103,7 @@ static enum wsc_err persistent(struct convert_pickle *p, const struct convert_pi
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* A tuple of whole numbers from 0 on; how many it has, or -1. */
+/* Read a tuple of whole numbers from 0 on. Returns their number, or -1. */
 static int read_tuple(const struct convert_pickle *p, const struct convert_pickle_value *tuple,
                       int64_t out[CONVERT_MAX_DIMS])
 {
@@ -118,7 +118,8 @@ static int read_tuple(const struct convert_pickle *p, const struct convert_pickl
     return n;
 }
 
-/* Elements, and the index of the last of them in the storage; false when a number overflows. */
+/* Set the number of elements, and the index of the last one in the storage; false when a number
+ * overflows. */
 static bool measure(struct convert_tensor *t, const int64_t *stride, int64_t *last)
 {
     int64_t span;
@@ -132,8 +133,8 @@ static bool measure(struct convert_tensor *t, const int64_t *stride, int64_t *la
     return true;
 }
 
-/* The two strides of the matrix (shape[0], rest); a rest that has no single stride is of a tensor
- * that holds no weight. */
+/* Set the two strides of the matrix (shape[0], rest). If `rest` has no single stride, the tensor is
+ * not a weight. */
 static void set_strides(struct convert_tensor *t, const int64_t *stride)
 {
     int64_t expected = 0;
@@ -148,8 +149,8 @@ static void set_strides(struct convert_tensor *t, const int64_t *stride)
     }
 }
 
-/* _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks, metadata): the last three
- * do not matter to values. */
+/* Arguments (storage, offset, size, stride, requires_grad, hooks, metadata); the last three do not
+ * affect values. */
 static enum wsc_err rebuild_tensor(struct convert_pickle *p, const struct convert_pickle_value *arg,
                                    int n, struct convert_pickle_value *result)
 {
@@ -183,7 +184,7 @@ static enum wsc_err rebuild_tensor(struct convert_pickle *p, const struct conver
     return WSC_OK;
 }
 
-/* _rebuild_parameter(tensor, requires_grad, hooks) is the tensor. */
+/* _rebuild_parameter(tensor, requires_grad, hooks) returns the tensor. */
 static enum wsc_err rebuild_parameter(struct convert_pickle *p,
                                       const struct convert_pickle_value *arg, int n,
                                       struct convert_pickle_value *result)
@@ -194,7 +195,7 @@ static enum wsc_err rebuild_parameter(struct convert_pickle *p,
     return WSC_OK;
 }
 
-/* OrderedDict(): its items come with other opcodes. */
+/* OrderedDict(): other opcodes add its items. */
 static enum wsc_err ordered_dict(struct convert_pickle *p, const struct convert_pickle_value *arg,
                                  int n, struct convert_pickle_value *result)
 {
@@ -216,7 +217,7 @@ enum { N_GLOBALS = sizeof global / sizeof *global };
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* An entry of the dictionary that the file is. */
+/* Add an entry of the dictionary in the file. */
 static enum wsc_err add_tensor(struct convert_pickle *p, const struct convert_pickle_value *key,
                                const struct convert_pickle_value *value)
 {
@@ -234,7 +235,7 @@ static enum wsc_err add_tensor(struct convert_pickle *p, const struct convert_pi
     return convert_files_add(r->files, &r->tensor[value->number], name);
 }
 
-/* The only entry `<top>/data.pkl`, and <top>/. */
+/* Find the only entry `<top>/data.pkl`, and the name of <top>/. */
 static enum wsc_err find_pickle(struct reader *r, const struct convert_zip_entry **pickle)
 {
     static const char tail[] = "/data.pkl";
@@ -253,8 +254,8 @@ static enum wsc_err find_pickle(struct reader *r, const struct convert_zip_entry
                         "expected a file of torch.save");
 }
 
-/* Bytes of values are taken as they are stored, so the machine that stored them must be like this
- * one; torch writes the entry since 2.1. */
+/* Values are used as they are stored, so the machine that stored them must have the byte order of
+ * this one. torch writes the entry since 2.1. */
 static enum wsc_err check_byte_order(const struct reader *r)
 {
     char name[MAX_TOP + 16];

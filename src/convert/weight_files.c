@@ -66,7 +66,7 @@ enum wsc_err convert_check_name(const struct convert_files *files, const char *n
     return WSC_OK;
 }
 
-/* A tensor that is not added leaves no name. */
+/* The name is released if the tensor is not added. */
 enum wsc_err convert_files_add(struct convert_files *files, const struct convert_tensor *t,
                                const char *name)
 {
@@ -79,7 +79,7 @@ enum wsc_err convert_files_add(struct convert_files *files, const struct convert
     return WSC_OK;
 }
 
-/* pread(2) that does not stop half way. */
+/* pread(2), repeated until all bytes are read. */
 enum wsc_err convert_file_read(const struct convert_file *f, void *out, int64_t n, int64_t at)
 {
     char *to = out;
@@ -96,7 +96,7 @@ enum wsc_err convert_file_read(const struct convert_file *f, void *out, int64_t 
     return WSC_OK;
 }
 
-/* Tensors own their names alone. */
+/* Tensors own only their names. */
 void convert_files_close(struct convert_files **files)
 {
     struct convert_files *s = *files;
@@ -128,7 +128,7 @@ void convert_tensor_pack(struct convert_tensor *t)
 
 enum { PIECE_BYTES = 1 << 16 };
 
-/* Every @p stride-th of the values in @p raw as fp32, every @p step-th of @p out. */
+/* Convert every @p stride-th value in @p raw to fp32, to every @p step-th element of @p out. */
 static void widen(const struct convert_tensor *t, const char *raw, int64_t n, int64_t stride,
                   float *out, int64_t step)
 {
@@ -141,8 +141,9 @@ static void widen(const struct convert_tensor *t, const char *raw, int64_t n, in
     }
 }
 
-/* A line of a tensor: @p n values from byte @p at on, @p stride elements apart, to every @p step-th
- * of @p out.  What lies between them is read with them as far as a piece of memory goes. */
+/* Read a line of a tensor: @p n values from byte @p at on, @p stride elements apart, to every @p
+ * step-th element of @p out. Values between them are read too, up to the size of a piece of memory.
+ * */
 static enum wsc_err read_line(const struct convert_file *f, const struct convert_tensor *t,
                               const int64_t where[3], float *out, int64_t step)
 {
@@ -161,7 +162,7 @@ static enum wsc_err read_line(const struct convert_file *f, const struct convert
     return WSC_OK;
 }
 
-/* A box that is one piece of the file, or pieces of one row each. */
+/* Read a box that is one piece of the file, or one piece per row. */
 static enum wsc_err read_packed(const struct convert_file *f, const struct convert_tensor *t,
                                 const struct store_box *box, float *out)
 {
@@ -178,7 +179,7 @@ static enum wsc_err read_packed(const struct convert_file *f, const struct conve
     return WSC_OK;
 }
 
-/* A view is read along its shorter stride: rows, or columns of a transposed one. */
+/* Read a view along its shorter stride: by rows, or by columns if it is transposed. */
 static enum wsc_err read_view(const struct convert_file *f, const struct convert_tensor *t,
                               const struct store_box *box, float *out)
 {

@@ -85,7 +85,7 @@ enum wsc_err convert_visit(const char *path, store_visit_fn visit, void *ctx)
 
 /* ---- shards ---------------------------------------------------------------------------------- */
 
-/* A shard stands beside its index: its name has no folder. */
+/* The name of a shard must not have a folder, because shards are beside their index. */
 static enum wsc_err check_shard_name(const char *index, const char *tensor, const char *name)
 {
     if (name && *name && *name != '.' && !strchr(name, '/')) return WSC_OK;
@@ -93,7 +93,7 @@ static enum wsc_err check_shard_name(const char *index, const char *tensor, cons
                      index, tensor);
 }
 
-/* Each file once, though the index names it for every tensor. */
+/* Add each file once, although the index has it for every tensor. */
 static enum wsc_err add_shard(struct convert_files *files, const char *dir, const char *name)
 {
     char path[CONVERT_PATH_BYTES];
@@ -120,7 +120,7 @@ static enum wsc_err add_shards(struct convert_files *files, const char *dir, con
     return WSC_OK;
 }
 
-/* The index and the headers of the shards must tell the same. */
+/* Compare the index with the headers of the shards. */
 static enum wsc_err compare(const struct convert_files *files, const char *index, json_t *map)
 {
     const char *name;
@@ -142,7 +142,7 @@ static enum wsc_err compare(const struct convert_files *files, const char *index
     return WSC_OK;
 }
 
-/* The index first, then the files that it names. */
+/* Open the index, then the files in it. */
 static enum wsc_err open_shards(struct convert_files *files, const char *dir, const char *index)
 {
     json_t *json = NULL;
@@ -164,8 +164,8 @@ static enum wsc_err open_one(struct convert_files *files, const char *dir, const
     return WSC_OK;
 }
 
-/* What a folder may have, in the order in which it is taken: an index says that there are shards,
- * safetensors need no interpreter. */
+/* Files of a folder in the order of preference: an index means that there are shards; safetensors
+ * need no interpreter. */
 static const struct {
     const char *name;
     enum wsc_err (*open)(struct convert_files *files, const char *dir, const char *path);

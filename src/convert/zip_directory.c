@@ -41,12 +41,12 @@ static enum wsc_err bad(const struct convert_file *f, const char *what)
 
 /* ---- the end records ------------------------------------------------------------------------- */
 
-/* Where the directory is. */
+/* Position of the directory. */
 struct directory {
     uint64_t at, bytes, n;
 };
 
-/* The last end record whose comment reaches to the end of the file; -1: none. */
+/* The last end record whose comment ends at the end of the file; -1: none. */
 static int64_t find_end(const uint8_t *tail, int64_t n)
 {
     for (int64_t i = n - END_BYTES; i >= 0; i--)
@@ -75,7 +75,7 @@ static enum wsc_err read_end64(const struct convert_file *f, int64_t end, struct
     return WSC_OK;
 }
 
-/* Numbers of the end record that are all ones stand in the zip64 record. */
+/* Numbers of the end record that are all ones are in the zip64 record instead. */
 static enum wsc_err find_directory(const struct convert_file *f, struct directory *d)
 {
     const int64_t n = f->bytes < END_BYTES + MAX_COMMENT ? f->bytes : END_BYTES + MAX_COMMENT;
@@ -104,15 +104,14 @@ static enum wsc_err find_directory(const struct convert_file *f, struct director
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* A header of the directory and what it says. */
+/* A header of the directory and its contents. */
 struct header {
     const uint8_t *at;
-    uint64_t bytes, packed, local; /* lengths and the place of the local header */
+    uint64_t bytes, packed, local; /* lengths, and offset of the local header */
     uint64_t n_name, n_extra, n_comment;
 };
 
-/* The zip64 extra field (0x0001) has the numbers that are all ones in the header, in their order.
- */
+/* The zip64 extra field (0x0001) has, in order, the numbers that are all ones in the header. */
 static bool read_extra(struct header *h)
 {
     uint64_t *wide[] = {&h->bytes, &h->packed, &h->local};
@@ -153,7 +152,7 @@ static enum wsc_err find_data(const struct convert_file *f, const struct header 
     return WSC_OK;
 }
 
-/* One entry; its name is ended in place, over the byte that the next header has begun with. */
+/* Read one entry; its name is terminated in place, over the first byte of the next header. */
 static enum wsc_err read_entry(const struct convert_file *f, uint8_t *at, uint64_t left,
                                struct convert_zip_entry *e, uint64_t *used)
 {
@@ -174,7 +173,8 @@ static enum wsc_err read_entry(const struct convert_file *f, uint8_t *at, uint64
     if (memchr(at + HEADER_BYTES, 0, h.n_name)) return bad(f, "an entry has no name");
     TRY(find_data(f, &h, e));
     e->sum = (uint32_t)number(at + 16, 4);
-    memmove(at, at + HEADER_BYTES, h.n_name); /* the header is read: its place takes the name */
+    /* the name is moved over the header, which has been read */
+    memmove(at, at + HEADER_BYTES, h.n_name);
     at[h.n_name] = '\0';
     e->name = (const char *)at;
     return WSC_OK;

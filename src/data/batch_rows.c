@@ -26,7 +26,7 @@ enum wsc_err data_batch_create(struct data_batch **out, int64_t n_max, int64_t T
     return WSC_OK;
 }
 
-/* The rows that only VSL files have; a batch that was filled from others must not keep them. */
+/* Free the rows of VSL files; a batch that was filled from other files must not keep them. */
 static void drop_spans(struct data_batch *b)
 {
     wsc_free(b->attention_span);
@@ -34,7 +34,7 @@ static void drop_spans(struct data_batch *b)
     b->attention_span = b->position_ids = NULL;
 }
 
-/* The rows that only samples of encoders have. */
+/* Free the rows of samples of encoders. */
 static void drop_encoder_rows(struct data_batch *b)
 {
     wsc_free(b->attends);
@@ -44,7 +44,7 @@ static void drop_encoder_rows(struct data_batch *b)
     b->targets = NULL;
 }
 
-/* Made on first use. */
+/* Allocate the rows of encoders, at the first use. */
 static enum wsc_err add_encoder_rows(struct data_batch *b)
 {
     size_t row = (size_t)b->T * sizeof(int32_t);
@@ -55,7 +55,8 @@ static enum wsc_err add_encoder_rows(struct data_batch *b)
     return WSC_OK;
 }
 
-/* Made on first use; a batch keeps them as long as its source is of variable length. */
+/* Allocate the rows of VSL, at the first use; a batch keeps them while its source is of variable
+ * length. */
 static enum wsc_err add_spans(struct data_batch *b)
 {
     size_t row = (size_t)b->T * sizeof(int32_t);

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Sink tokens before a sample are part of what the model sees. */
+/* The length of a sample includes its sink tokens. */
 static enum wsc_err check_length(const struct data_source *s, const struct zoo_input *input)
 {
     const int64_t target =
@@ -39,7 +39,8 @@ static enum wsc_err check_length(const struct data_source *s, const struct zoo_i
 static enum wsc_err open_set(struct data_source *s, const struct zoo_input *input, int k)
 {
     struct data_set *set = &s->set[k];
-    if (input->n_sets && !(input->weight[k] > 0)) return WSC_OK; /* as if it were not there */
+    /* a data set with weight 0 is ignored */
+    if (input->n_sets && !(input->weight[k] > 0)) return WSC_OK;
     TRY(data_source_list(s, input, k));
     for (int i = 0; i < set->n_files; i++)
         TRY(data_source_look(s, set, &s->file[set->first_file + i]));
@@ -58,7 +59,7 @@ static bool of_encoders(const struct zoo_input *input)
     return input->samples != ZOO_SAMPLES_GPT && input->samples != ZOO_SAMPLES_PAIRS;
 }
 
-/* Rows of a sequence. */
+/* Number of rows of a sequence. */
 static int rows_of_input(const struct zoo_input *input)
 {
     if (of_encoders(input)) return input->use_vsl ? DATA_PACKED_ROWS : DATA_ENCODER_ROWS;
@@ -70,7 +71,7 @@ static int64_t in_order(const void *source, int64_t i, uint64_t epoch)
     return data_source_order(source, i, epoch);
 }
 
-/* The sample that stands at @p at of the order, number @p g of the stream. */
+/* Read the sample at index @p at of the order, which is number @p g of the stream. */
 static enum wsc_err read_place(struct data_source *s, int64_t at, int64_t g)
 {
     int64_t i = 0;
@@ -80,7 +81,7 @@ static enum wsc_err read_place(struct data_source *s, int64_t at, int64_t g)
     return data_source_check(s, file, i);
 }
 
-/* Read every sample once for its length, tokens that are no padding. */
+/* Read every sample once for its length: the tokens that are not padding. */
 static enum wsc_err group(struct data_source *s, const struct zoo_input *input)
 {
     TRY(data_buckets_create(&s->buckets, input, s->n));
@@ -99,8 +100,8 @@ static enum wsc_err group(struct data_source *s, const struct zoo_input *input)
                         "fewer buckets, or a smaller batch_size");
 }
 
-/* Lengths, then the sets in their order, then the length of an epoch: num_samples, or all there
- * are. */
+/* Set the lengths, open the sets in their order, set the length of an epoch: num_samples, or all
+ * samples. */
 static enum wsc_err open_all(struct data_source *s, const struct zoo_input *input)
 {
     TRY(check_length(s, input));
@@ -169,7 +170,7 @@ int64_t data_source_n_samples(const struct data_source *source)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Sequence @p from of the sample as sequence @p k of the batch. */
+/* Copy sequence @p from of the sample to sequence @p k of the batch. */
 static void put_rows(const struct data_source *s, int from, struct data_batch *batch, int64_t k)
 {
     const bool encoder = s->shared != NULL;
@@ -182,13 +183,13 @@ static void put_rows(const struct data_source *s, int from, struct data_batch *b
     for (int r = 0; r < s->n_rows; r++) {
         int32_t *out = (encoder ? of_encoder[r] : of_decoder[r]) + k * batch->T;
         for (int64_t t = 0; t < s->sinks; t++)
-            out[t] = r ? 0 : (int32_t)s->sink_id; /* no label of theirs counts */
+            out[t] = r ? 0 : (int32_t)s->sink_id; /* labels of sink tokens do not count */
         memcpy(out + s->sinks, data_source_rows(s, from) + r * s->T,
                (size_t)s->T * sizeof *s->sample);
     }
 }
 
-/* Without repeat the data end after one epoch. */
+/* Without repeat the data end after one epoch: error. */
 static enum wsc_err check_end(const struct data_source *s, int64_t last)
 {
     if (s->repeat || last <= s->n_epoch) return WSC_OK;

@@ -24,10 +24,10 @@
 
 enum { PARTS = 2, ROWS = 6 };
 
-/* One run. */
+/* State of one run. */
 struct job {
     const struct data_make *make;
-    struct data_make of_corpus; /* `make` with the marks of documents */
+    struct data_make of_corpus; /* `make`, with marks of documents */
     const struct data_bert *bert;
     const struct data_bert_loader *loader;
     const struct data_wordpiece *words;
@@ -39,7 +39,7 @@ struct job {
     struct data_bert_layout layout;
     struct data_squad squad;
     int64_t n, n_train;
-    int32_t *piece; /* of the corpus, with marks */
+    int32_t *piece; /* tokens of the corpus, with marks */
     int64_t piece_room;
     int32_t *rows, *order; /* owned: rows of a sample, scratch */
     struct data_bert_row row;
@@ -103,7 +103,7 @@ static enum wsc_err check(struct job *j)
 
 /* ---- what samples are made of ---------------------------------------------------------------- */
 
-/* What decides the samples beside the fields of struct data_make. */
+/* Hash of the settings that determine the samples, besides those of struct data_make. */
 static uint64_t variant_of(const struct data_bert *b)
 {
     const int64_t number[] = {b->disable_nsp, b->whole_word, b->most, b->dupe_factor};
@@ -148,7 +148,7 @@ static enum wsc_err read_questions(struct job *j, const char *path)
     return rc;
 }
 
-/* Samples of one question stay in one part. */
+/* Put all samples of a question into one part. */
 static enum wsc_err split_questions(struct job *j)
 {
     const double share = j->make->share[DATA_VAL];
@@ -188,7 +188,7 @@ static void put_id(struct data_bert_row *r, int32_t id, int32_t type)
     r->types[r->n++] = type;
 }
 
-/* Add a piece of the corpus to the row, without the marks of sentences. */
+/* Append a piece of the corpus to the row, without the marks of sentences. */
 static enum wsc_err put_piece(struct job *j, const struct data_bert_piece *p, int32_t type)
 {
     const struct data_special special = data_wordpiece_special(j->words);
@@ -204,7 +204,7 @@ static enum wsc_err put_piece(struct job *j, const struct data_bert_piece *p, in
     return WSC_OK;
 }
 
-/* [CLS] and a text, or two, each with [SEP]. */
+/* Write [CLS] and one text or two, each with [SEP]. */
 static enum wsc_err put_text(struct job *j, const struct data_bert_piece *piece, int n_pieces)
 {
     struct data_bert_row *r = &j->row;
@@ -219,7 +219,7 @@ static enum wsc_err put_text(struct job *j, const struct data_bert_piece *piece,
     return WSC_OK;
 }
 
-/* Masks of packed texts are chosen among all tokens of the sample, as the Model Zoo does. */
+/* Masks of packed texts are chosen among all tokens of the sample, as in the Model Zoo. */
 static enum wsc_err lay_text(struct job *j, int64_t i)
 {
     const struct data_bert_sample *s = &j->layout.sample[i];
@@ -251,7 +251,8 @@ static void lay_question(struct job *j, int64_t i)
     r->impossible = s->impossible;
 }
 
-/* What a model of the training part predicts: masked tokens, or all that may be masked. */
+/* Count the tokens that a model of the training part predicts: masked tokens, or all that may be
+ * masked. */
 static void count_labels(const struct job *j, struct data_part *part)
 {
     const struct data_special special = data_wordpiece_special(j->words);
@@ -291,7 +292,7 @@ static enum wsc_err read_sample(struct job *j, int64_t i, struct data_part *part
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Samples [first, first + n); without a file they are only counted. */
+/* Write samples [first, first + n); without a file they are only counted. */
 static enum wsc_err put_samples(struct job *j, struct data_part *part, int64_t first, int64_t n,
                                 struct data_bert_file *f)
 {
@@ -323,7 +324,7 @@ static enum wsc_err write_file(struct job *j, struct data_part *part, const char
     return rc;
 }
 
-/* What meta.dat lists. */
+/* The entries of meta.dat. */
 struct list {
     const struct data_part *part;
     int64_t per_file;
@@ -355,7 +356,7 @@ static enum wsc_err write_files(struct job *j, struct data_part *part, const cha
     return data_file_write(dir, "meta.dat", put_meta, &(struct list){part, per_file});
 }
 
-/* A run that was killed before left what is whole in the folder with .tmp. */
+/* If an earlier run was killed, complete files are in the folder with .tmp and are kept. */
 static enum wsc_err write_part(struct job *j, struct data_part *part, const char *name)
 {
     char *dir = wsc_asprintf(WSC_MEM_DATA, "%s/%s", j->make->out_dir, name);
@@ -409,7 +410,7 @@ static enum wsc_err run(struct job *j)
     return write_parts(j);
 }
 
-/* The corpus of a failed run stays where a later run can resume it. */
+/* The corpus of a failed run is kept, so that a later run can resume it. */
 static void release(struct job *j, enum wsc_err rc)
 {
     const bool made_work = j->corpus;

@@ -67,7 +67,7 @@ bool data_bert_pairs(const struct data_bert *bert)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-/* A list of numbers, "[1, 2]" in quotes, and what separates it from the next field. */
+/* Write a list of numbers, "[1, 2]" in quotes, and the separator of the next field. */
 static void put_list(FILE *f, const int32_t *x, int64_t n, char after)
 {
     (void)fputs("\"[", f);
@@ -84,7 +84,7 @@ static void put_ones(FILE *f, int64_t n_ones, int64_t n)
     (void)fputs("]\",", f);
 }
 
-/* A text as Python's repr() has it, inside a field in quotes: its own ones are doubled. */
+/* Write a text in the form of Python's repr(), inside a quoted field: quotes are doubled. */
 static void put_repr(FILE *f, const char *text)
 {
     const bool doubled = strchr(text, '\'') && !strchr(text, '"');
@@ -106,7 +106,7 @@ static void put_tokens(FILE *f, const struct data_wordpiece *words, const struct
     (void)fputs("]\"", f);
 }
 
-/* Labels, weights and places of the masked tokens, each a list of @p most. */
+/* Gather labels, weights and positions of the masked tokens, each a list of @p most numbers. */
 static void gather(const struct data_bert_file *file, const struct data_bert_row *row,
                    int32_t *labels, int32_t *places, int32_t *weights)
 {
@@ -149,7 +149,7 @@ static void put_dynamic(struct data_bert_file *file, const struct data_bert_row 
     (void)fputc('\n', file->csv);
 }
 
-/* unique_id counts as the Model Zoo's does. */
+/* unique_id has the numbering of the Model Zoo. */
 static void put_question(struct data_bert_file *file, const struct data_bert_row *row)
 {
     const int64_t first_id = 1000000000;
@@ -164,7 +164,7 @@ static void put_question(struct data_bert_file *file, const struct data_bert_row
                   row->impossible ? "True" : "False");
 }
 
-/* The names of the columns. */
+/* Write the names of the columns. */
 static void put_head(struct data_bert_file *file)
 {
     const struct data_bert_shape *s = &file->shape;

@@ -18,7 +18,7 @@
 enum { ROUND_BITS = 40 };
 enum { SCAN_TOKENS = 1 << 16, MARKS_OF_ONE = 2, MARKS_OF_PAIR = 3 };
 
-/* A sentence of the corpus; a document without marks is one. */
+/* A sentence of the corpus; a document without marks is one sentence. */
 struct sentence {
     int64_t first, n;
 };
@@ -27,7 +27,8 @@ struct sentence {
 struct index {
     struct sentence *sentence;
     int64_t n, room;
-    int64_t *document; /* first sentence of each, and the end of the last */
+    /* index of the first sentence of each document, and the end of the last one */
+    int64_t *document;
     int64_t n_documents, document_room;
 };
 
@@ -41,7 +42,7 @@ static enum wsc_err end_sentence(struct index *x, int64_t first, int64_t end)
     return WSC_OK;
 }
 
-/* Documents without sentences are none. */
+/* End a document; documents without sentences are ignored. */
 static enum wsc_err end_document(struct index *x)
 {
     const int64_t begun = x->n_documents ? x->document[x->n_documents] : 0;
@@ -52,7 +53,7 @@ static enum wsc_err end_document(struct index *x)
     return WSC_OK;
 }
 
-/* The tokens [@p at, @p at + @p n) of the corpus; the sentence under way began at *@p first. */
+/* Scan the tokens [@p at, @p at + @p n) of the corpus; the current sentence began at *@p first. */
 static enum wsc_err scan_tokens(struct index *x, const struct data_special *special,
                                 const int32_t *ids, int64_t at, int64_t n, int64_t *first)
 {
@@ -97,20 +98,21 @@ static enum wsc_err add_sample(struct data_bert_layout *l, const struct data_ber
     return WSC_OK;
 }
 
-/* Number @p i of a round. */
+/* Number of element @p i of a round, for random numbers. */
 static uint64_t numbered(int64_t round, int64_t i)
 {
     return (uint64_t)round << ROUND_BITS | (uint64_t)i;
 }
 
-/* The samples from number @p from on are those from @p first on of the round. */
+/* Set the numbers of masks of the samples from @p from on, which are those from @p first on of the
+ * round. */
 static void number_masks(struct data_bert_layout *l, int64_t from, int64_t round, int64_t first)
 {
     for (int64_t i = from; i < l->n; i++)
         l->sample[i].draw = numbered(round, first + i - from);
 }
 
-/* Pieces of a document of at most @p most tokens. */
+/* Cut a document into pieces of at most @p most tokens. */
 static enum wsc_err cut_document(struct data_bert_layout *l, const struct sentence *s, int64_t most)
 {
     for (int64_t at = 0; at < s->n; at += most) {
@@ -128,8 +130,8 @@ static enum wsc_err lay_pieces(struct data_bert_layout *l, const struct index *x
     return WSC_OK;
 }
 
-/* Samples of as many texts as fit, in their order, each with its marks (the Model Zoo sorts those
- * of a chunk by length before). */
+/* Put as many texts as fit into a sample, in their order, each with its marks (the Model Zoo first
+ * sorts the texts of a chunk by length). */
 static enum wsc_err pack_texts(struct data_bert_layout *l, int64_t T)
 {
     const int64_t n_texts = l->n;
@@ -151,14 +153,15 @@ static enum wsc_err pack_texts(struct data_bert_layout *l, int64_t T)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* Documents [first, end) of a part, of which @p at is laid out. */
+/* State while documents [first, end) of a part are laid out; `at` is the current one. */
 struct walk {
     struct data_bert_layout *layout;
     const struct index *index;
     int64_t first, end, at;
-    int64_t most, target; /* tokens of a pair, and those at which one is full */
+    /* most tokens of a pair, and number of tokens at which a pair is complete */
+    int64_t most, target;
     int64_t round;
-    uint64_t seed, next; /* of random numbers */
+    uint64_t seed, next; /* seed and counter of random numbers */
 };
 
 static uint64_t draw(struct walk *w)
@@ -166,7 +169,7 @@ static uint64_t draw(struct walk *w)
     return wsc_rng_u64(w->seed, wsc_rng_stream(WSC_RNG_NEXT, numbered(w->round, w->at)), w->next++);
 }
 
-/* Uniform in [0, n). */
+/* A random number, uniform in [0, n). */
 static int64_t below(struct walk *w, int64_t n)
 {
     return (int64_t)((draw(w) >> 32) * (uint64_t)n >> 32);
@@ -177,7 +180,7 @@ static bool happens(struct walk *w, double share)
     return (double)(draw(w) >> 11) * 0x1p-53 < share;
 }
 
-/* Sentences [first, end) as a piece. */
+/* The piece of sentences [first, end). */
 static struct data_bert_piece piece_of(const struct index *x, int64_t first, int64_t end)
 {
     const struct sentence *a = &x->sentence[first], *z = &x->sentence[end - 1];
@@ -187,7 +190,7 @@ static struct data_bert_piece piece_of(const struct index *x, int64_t first, int
     return p;
 }
 
-/* Sentences of another document, from any one on, until @p wanted tokens are there. */
+/* Sentences of another document, from a random one on, until there are @p wanted tokens. */
 static struct data_bert_piece other_text(struct walk *w, int64_t wanted)
 {
     const struct index *x = w->index;
@@ -211,7 +214,7 @@ static void cut_pair(struct walk *w, struct data_bert_sample *s)
     }
 }
 
-/* A pair from sentences [first, end); returns how many of them it used. */
+/* Make a pair from sentences [first, end). Returns how many of them it used. */
 static enum wsc_err lay_pair(struct walk *w, int64_t first, int64_t end, int64_t *used)
 {
     const int64_t n = end - first, n_first = n > 1 ? 1 + below(w, n - 1) : 1;
@@ -238,7 +241,7 @@ static enum wsc_err lay_document(struct walk *w)
     return WSC_OK;
 }
 
-/* Documents [first, end) once. */
+/* Lay out documents [first, end) once. */
 static enum wsc_err lay_documents(struct data_bert_layout *l, const struct index *x,
                                   const struct data_bert_source *s, int64_t first, int64_t end,
                                   int64_t round)
@@ -259,7 +262,7 @@ static enum wsc_err lay_documents(struct data_bert_layout *l, const struct index
     return WSC_OK;
 }
 
-/* The first document of val: from it on there is the share of the tokens. */
+/* The first document of val: the documents from it on have the fraction @p share of the tokens. */
 static int64_t first_held(const struct index *x, double share)
 {
     int64_t all = 0, held = 0, d = x->n_documents;
@@ -273,7 +276,7 @@ static int64_t first_held(const struct index *x, double share)
     return d;
 }
 
-/* Each part has documents of its own, so that no text of val is a second text in train. */
+/* Each part has its own documents, so that no text of val is a second text in train. */
 static enum wsc_err lay_pairs(struct data_bert_layout *l, const struct index *x,
                               const struct data_bert_source *s)
 {
@@ -303,7 +306,7 @@ static enum wsc_err lay_pairs(struct data_bert_layout *l, const struct index *x,
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* The pieces of train again for each further round, before those of val. */
+/* Repeat the pieces of train for each further round, before those of val. */
 static enum wsc_err repeat_pieces(struct data_bert_layout *l, int64_t rounds)
 {
     const int64_t n = l->n_train, more = (rounds - 1) * n;
@@ -319,7 +322,7 @@ static enum wsc_err repeat_pieces(struct data_bert_layout *l, int64_t rounds)
     return WSC_OK;
 }
 
-/* Samples of pieces are split by their number. */
+/* Divide samples of pieces between train and val by their number. */
 static enum wsc_err split_pieces(struct data_bert_layout *l, const struct data_bert_source *s)
 {
     const double share = s->make->share[DATA_VAL];

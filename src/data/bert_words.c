@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Letters of Latin-1 (from U+00C0) and of Latin Extended-A (from U+0100) without their accents; '.'
- * is a letter that has none. */
+/* Letters of Latin-1 (from U+00C0) and of Latin Extended-A (from U+0100) without their accents;
+ * '.': the letter has no accent. */
 static const char latin[] = "AAAAAA.CEEEEIIII.NOOOOO..UUUUY..aaaaaa.ceeeeiiii.nooooo..uuuuy.y"
                             "AaAaAaCcCcCcCcDd..EeEeEeEeEeGgGgGgGgHh..IiIiIiIiI...JjKk.LlLlLl."
                             "...NnNnNn...OoOoOo..RrRrRrSsSsSsSsTtTt..UuUuUuUuUuUuWwYyYZzZzZz.";
@@ -45,7 +45,7 @@ static bool within(int32_t c, const int32_t (*range)[2], size_t n)
     return false;
 }
 
-/* Zs of Unicode, and the control characters that separate. */
+/* True for Unicode category Zs and for control characters that separate words. */
 static bool is_space(int32_t c)
 {
     static const int32_t spaces[][2] = {
@@ -54,7 +54,7 @@ static bool is_space(int32_t c)
     return within(c, spaces, sizeof spaces / sizeof *spaces);
 }
 
-/* Characters that are words of their own: punctuation and Chinese ones. */
+/* True for characters that are separate words: punctuation and Chinese characters. */
 static bool stands_alone(int32_t c)
 {
     static const int32_t alone[][2] = {
@@ -68,7 +68,7 @@ static bool stands_alone(int32_t c)
     return within(c, alone, sizeof alone / sizeof *alone);
 }
 
-/* Control characters, marks that were composed with letters, and the replacement character. */
+/* True for control characters, combining marks, and the replacement character. */
 static bool is_dropped(int32_t c, bool lowered)
 {
     static const int32_t dropped[][2] = {{0, 0x1F},        {0x7F, 0x9F},     {0xAD, 0xAD},
@@ -78,7 +78,7 @@ static bool is_dropped(int32_t c, bool lowered)
     return within(c, dropped, sizeof dropped / sizeof *dropped);
 }
 
-/* The character at @p text, its length in *length; -1 for a byte that is none. */
+/* The character at @p text, with its length in *length; -1 for a byte that is not one. */
 static int32_t character(const char *text, int64_t n, int *length)
 {
     const unsigned char *bytes = (const unsigned char *)text;
@@ -115,7 +115,7 @@ bool data_bert_too_long(const char *word, int64_t n)
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
-/* White space of one byte: what separates lines and words of ordinary texts. */
+/* True for white space of one byte, which separates lines and words of ordinary texts. */
 static bool separates(unsigned char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -128,7 +128,7 @@ int64_t data_bert_whole(const unsigned char *text, int64_t n)
     return n > 1 ? n - 1 : 0;
 }
 
-/* Does a sentence end before byte @p at?  Quotes and brackets may stand after its mark. */
+/* True when a sentence ends before byte @p at. Quotes and brackets may follow its mark. */
 static bool ends_before(const unsigned char *text, int64_t at)
 {
     while (at > 0 && text[at - 1] && strchr("\"')]", text[at - 1]))

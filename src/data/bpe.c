@@ -14,10 +14,9 @@
 
 #include <string.h>
 
-/* Words are kept with their ids as long as the table stays below this; then it is emptied and
- * filled again. */
+/* Words are kept with their ids while the table has at most this size; then it is emptied. */
 static const int64_t cache_bytes = (int64_t)64 << 20;
-enum { MAX_CACHED = 64 }; /* longer words do not come again */
+enum { MAX_CACHED = 64 }; /* longer words rarely occur again */
 
 /* A slot of the hash table of merges, which is at most half full. */
 struct merge {
@@ -25,19 +24,19 @@ struct merge {
     int32_t rank, id;
 };
 
-/* A token of the word; its number is the place of its first byte. */
+/* A token of the word; its index is that of its first byte. */
 struct symbol {
     int32_t id, next, before; /* neighbours; -1 at the ends */
 };
 
-/* A pair that may be merged; void when the symbols are no longer these. */
+/* A pair that may be merged; invalid when the symbols have changed. */
 struct candidate {
     int32_t rank, at, left, right;
 };
 
 struct data_bpe {
     struct data_words *token;
-    int32_t *id_of;     /* by number in token */
+    int32_t *id_of;     /* indexed by number in `token` */
     int32_t *number_of; /* by id; -1: no such token */
     int32_t n_ids, room;
     int32_t byte_id[256];
@@ -45,7 +44,7 @@ struct data_bpe {
     int64_t n_merges, n_slots;
     unsigned char *class;
     struct data_words *cache;
-    int64_t *cache_end; /* of each word's ids */
+    int64_t *cache_end; /* end of each word's ids */
     int32_t *cache_id;
     int64_t cache_room, ids_room;
     struct symbol *symbol;
@@ -84,7 +83,7 @@ void data_bpe_destroy(struct data_bpe **bpe)
     *bpe = NULL;
 }
 
-/* Room for ids up to @p id and as many tokens. */
+/* Allocate memory for ids up to @p id and as many tokens. */
 static enum wsc_err make_room(struct data_bpe *b, int32_t id)
 {
     int32_t need = id + 1 > b->room ? id + 1 : b->room;
@@ -139,7 +138,7 @@ static uint64_t pair_of(int32_t left, int32_t right)
     return (uint64_t)(uint32_t)left << 32 | ((uint32_t)right + 1);
 }
 
-/* The slot of a pair, or the free one where it belongs; multiplier: Knuth, TAOCP 3, 6.4. */
+/* The slot of a pair, or the free slot for it; multiplier: Knuth, TAOCP 3, 6.4. */
 static struct merge *find_pair(struct merge *merge, int64_t n_slots, uint64_t pair)
 {
     uint64_t i = pair * 0x9E3779B97F4A7C15U >> 20;
@@ -149,7 +148,7 @@ static struct merge *find_pair(struct merge *merge, int64_t n_slots, uint64_t pa
     }
 }
 
-/* Twice the slots, so that the table stays at most half full. */
+/* Double the slots, so that the table stays at most half full. */
 static enum wsc_err more_merges(struct data_bpe *b)
 {
     int64_t n_slots = 2 * b->n_slots;
@@ -163,7 +162,7 @@ static enum wsc_err more_merges(struct data_bpe *b)
     return WSC_OK;
 }
 
-/* Ranks are the order of the calls. */
+/* The order of the calls is the rank. */
 enum wsc_err data_bpe_add_merge(struct data_bpe *b, int32_t left, int32_t right, int32_t id,
                                 bool *known)
 {
@@ -174,7 +173,7 @@ enum wsc_err data_bpe_add_merge(struct data_bpe *b, int32_t left, int32_t right,
     return WSC_OK;
 }
 
-/* With a token for each byte every text can be encoded, whatever its merges are. */
+/* If each byte has a token, every text can be encoded with any merges. */
 enum wsc_err data_bpe_finish(struct data_bpe *b, const char *path)
 {
     for (int i = 0; i < 256; i++) {
@@ -218,7 +217,7 @@ static struct candidate pop(struct data_bpe *b)
     return top;
 }
 
-/* The pair that begins with symbol @p at, if it has a rank. */
+/* Add the pair that begins with symbol @p at to the heap, if it has a rank. */
 static void consider(struct data_bpe *b, int32_t at)
 {
     if (at < 0 || b->symbol[at].next < 0) return;
@@ -227,14 +226,15 @@ static void consider(struct data_bpe *b, int32_t at)
     if (m->pair) push(b, (struct candidate){m->rank, at, left, right});
 }
 
-/* A merge does not look for the candidates that it makes void: they are found out here. */
+/* True when a candidate is valid. A merge does not remove candidates that it invalidates; this test
+ * detects them later. */
 static bool is_current(const struct data_bpe *b, const struct candidate *c)
 {
     const struct symbol *s = &b->symbol[c->at];
     return s->id == c->left && s->next >= 0 && b->symbol[s->next].id == c->right;
 }
 
-/* The symbol at @p at takes in the next one. */
+/* Merge the symbol at @p at with the next one. */
 static void merge_at(struct data_bpe *b, int32_t at, int32_t id)
 {
     struct symbol *s = &b->symbol[at], *gone = &b->symbol[s->next];
@@ -244,9 +244,9 @@ static void merge_at(struct data_bpe *b, int32_t at, int32_t id)
     if (s->next >= 0) b->symbol[s->next].before = at;
 }
 
-/* Merge the pair of the lowest rank at all its places, from left to right; pairs that arise wait
- * until it is done, as in the definition, where one merge goes through the word before the next is
- * chosen. */
+/* Merge the pair with the lowest rank wherever it occurs, from left to right. New pairs wait until
+ * this is done, as in the definition, where a merge processes the whole word before the next merge
+ * is chosen. */
 static void merge_lowest(struct data_bpe *b)
 {
     b->n_batch = 0;
@@ -267,14 +267,14 @@ static void merge_lowest(struct data_bpe *b)
     }
 }
 
-/* Scratch for a word of @p n bytes; it grows and stays. */
+/* Allocate scratch memory for a word of @p n bytes; it grows and is kept. */
 static enum wsc_err word_room(struct data_bpe *b, int64_t n)
 {
     if (n <= b->word_room) return WSC_OK;
     int64_t room = n + n / 2 + 64;
     struct symbol *symbol = wsc_realloc(WSC_MEM_DATA, b->symbol, (size_t)room, sizeof *symbol);
     if (symbol) b->symbol = symbol;
-    /* Each pair of the start, and two for each merge. */
+    /* each pair at the start, and two for each merge */
     size_t most = 3 * (size_t)room;
     struct candidate *heap = wsc_realloc(WSC_MEM_DATA, b->heap, most, sizeof *heap);
     if (heap) b->heap = heap;
@@ -286,7 +286,7 @@ static enum wsc_err word_room(struct data_bpe *b, int64_t n)
     return WSC_OK;
 }
 
-/* Ids of one word: at most n, since a symbol stands for at least one byte. */
+/* Ids of one word: at most n, because a symbol has at least one byte. */
 static enum wsc_err encode_word(struct data_bpe *b, const unsigned char *text, int64_t n,
                                 int32_t *ids, int64_t *n_ids)
 {
@@ -329,7 +329,7 @@ static enum wsc_err remember(struct data_bpe *b, const unsigned char *word, int6
     return WSC_OK;
 }
 
-/* A word that came before is copied, others are encoded. */
+/* Copy the ids of a word that occurred before; encode other words. */
 static enum wsc_err take_word(struct data_bpe *b, const unsigned char *word, int64_t n,
                               int32_t *ids, int64_t *n_ids)
 {

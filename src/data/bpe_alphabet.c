@@ -13,7 +13,7 @@ static bool is_printable(int byte)
     return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
-/* The bytes that are not, in order: 0 to 0x20, 0x7F to 0xA0, 0xAD. */
+/* Number of non-printable bytes below @p byte: these bytes are 0 to 0x20, 0x7F to 0xA0, 0xAD. */
 static int count_before(int byte)
 {
     if (byte <= 0x20) return byte;

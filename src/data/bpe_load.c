@@ -17,7 +17,7 @@ enum { MAX_TOKEN = 4096, MAX_LINE = 2 * MAX_TOKEN, MAX_VOCAB = 1 << 22 };
 
 /* ---- vocab.json: {"token": id, ...} ---------------------------------------------------------- */
 
-/* A name and an id of vocab.json; both may occur once. */
+/* Read a token and its id from vocab.json; both must occur once. */
 static enum wsc_err read_token(struct data_json *j, struct data_bpe *b)
 {
     char text[MAX_TOKEN];
@@ -27,7 +27,7 @@ static enum wsc_err read_token(struct data_json *j, struct data_bpe *b)
     TRY(data_json_expect(j, ':'));
     TRY(data_json_index(j, MAX_VOCAB - 1, &id));
     int64_t n = data_bpe_bytes(text, bytes);
-    if (n < 0) { /* a special token in plain text */
+    if (n < 0) { /* a special token, written as plain text */
         n = (int64_t)strlen(text);
         memcpy(bytes, text, (size_t)n);
     }
@@ -55,7 +55,7 @@ static enum wsc_err read_vocab(struct data_json *j, struct data_bpe *b)
 /* ---- merges.txt: a pair of tokens on each line, the lowest rank first
  * ---------------------------- */
 
-/* A line without its end; *more false: there was none. */
+/* Read a line without its end; *more false: there was none. */
 static enum wsc_err read_line(struct data_stream *s, char *line, bool *more)
 {
     int64_t n = 0, used = 0;
@@ -76,7 +76,7 @@ static enum wsc_err read_line(struct data_stream *s, char *line, bool *more)
     return WSC_OK;
 }
 
-/* The id of a token, or the error at the line of the file. */
+/* Find the id of a token; error with the line of the file. */
 static enum wsc_err find_token(struct data_stream *s, const struct data_bpe *b, const char *text,
                                const unsigned char *bytes, int64_t n, int32_t *id)
 {
@@ -105,7 +105,7 @@ static enum wsc_err add_merge(struct data_stream *s, struct data_bpe *b, char *l
     return known ? data_stream_raise(s, "the pair stands there twice") : WSC_OK;
 }
 
-/* Line after line; each merge's result must be a token already. */
+/* Read the lines; the result of each merge must be a token already. */
 static enum wsc_err read_merges(struct data_stream *s, struct data_bpe *b)
 {
     char line[MAX_LINE];
@@ -118,7 +118,8 @@ static enum wsc_err read_merges(struct data_stream *s, struct data_bpe *b)
         bool version = s->line == 1 && strstr(line, "#version") == line;
         if (line[0] && !version) TRY(add_merge(s, b, line));
         TRY(data_stream_fill(s, &n));
-        if (n) data_stream_take(s, 1); /* the line break: errors name the line before it */
+        /* consume the line break last, so that errors have the number of this line */
+        if (n) data_stream_take(s, 1);
     }
 }
 

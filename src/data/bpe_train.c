@@ -17,7 +17,7 @@
 
 enum { MAX_WORD = 1024, N_BYTES = 256 };
 
-/* Words with their counts, and what is learned. */
+/* Words with their counts, and the vocabulary that is learned. */
 struct trainer {
     const struct data_train_bpe *request;
     unsigned char *class;
@@ -30,8 +30,8 @@ struct trainer {
 
 /* ---- counting words -------------------------------------------------------------------------- */
 
-/* By GPT-2's pattern.  Words of more than MAX_WORD bytes are no words of a language; they are
- * passed over. */
+/* Count the words of GPT-2's pattern. Words of more than MAX_WORD bytes are not words of a
+ * language; they are skipped. */
 static enum wsc_err count_words(void *trainer, struct data_word_counts *c,
                                 const unsigned char *text, int64_t n, bool ended, int64_t *used)
 {
@@ -47,7 +47,7 @@ static enum wsc_err count_words(void *trainer, struct data_word_counts *c,
 
 /* ---- merging --------------------------------------------------------------------------------- */
 
-/* Words as the ids of their bytes. */
+/* Add words as the ids of their bytes. */
 static enum wsc_err add_words(struct trainer *t)
 {
     int32_t id[MAX_WORD];
@@ -61,8 +61,8 @@ static enum wsc_err add_words(struct trainer *t)
     return WSC_OK;
 }
 
-/* A new token of the bytes of two others.  Two merges may give the same bytes: a token stands for
- * one text, so the later is left out. */
+/* Add a token with the bytes of two others. If two merges have equal bytes, the later one is left
+ * out, because a token stands for one text. */
 static enum wsc_err join(void *trainer, const int32_t ids[2], int32_t *id)
 {
     struct trainer *t = trainer;
@@ -71,7 +71,8 @@ static enum wsc_err join(void *trainer, const int32_t ids[2], int32_t *id)
     int64_t n = 0, m = 0;
     bool known = false;
     const unsigned char *left = data_bpe_token(t->bpe, ids[0], &n);
-    memcpy(bytes, left, (size_t)n); /* not in one call: n would be read before it is set */
+    /* separate statements: the order of evaluation in one call is not defined */
+    memcpy(bytes, left, (size_t)n);
     const unsigned char *right = data_bpe_token(t->bpe, ids[1], &m);
     memcpy(bytes + n, right, (size_t)m);
     *id = -1;
@@ -85,7 +86,7 @@ static enum wsc_err join(void *trainer, const int32_t ids[2], int32_t *id)
     return WSC_OK;
 }
 
-/* Until the vocabulary is full but for <|endoftext|>, or no pair is frequent enough. */
+/* Merge until the vocabulary is full, except for <|endoftext|>, or no pair is frequent enough. */
 static enum wsc_err learn(struct trainer *t)
 {
     const struct data_train_bpe *r = t->request;
@@ -108,7 +109,7 @@ static const char *text_of(const struct trainer *t, int32_t id, char text[2 * MA
     return text;
 }
 
-/* Tokens in the order of their ids. */
+/* Write tokens in the order of their ids. */
 static void put_vocab(FILE *f, const void *trainer)
 {
     const struct trainer *t = trainer;
@@ -132,7 +133,7 @@ static void put_merges(FILE *f, const void *trainer)
                       text_of(t, t->merge[i][1], right));
 }
 
-/* <|endoftext|> is the last token unless the text has made it one already. */
+/* <|endoftext|> is the last token, unless it was learned from the text. */
 static enum wsc_err write_files(struct trainer *t)
 {
     static const char end[] = "<|endoftext|>";
@@ -150,7 +151,7 @@ static enum wsc_err write_files(struct trainer *t)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* The bytes as GPT-2 numbers them: in the order of the characters by which they are written. */
+/* Add the bytes in the order of GPT-2: that of the characters by which they are written. */
 static enum wsc_err start_tokens(struct trainer *t)
 {
     int32_t id = 0;

@@ -17,14 +17,14 @@
 
 enum { ROWS = 3, PARTS = 2 };
 
-/* One run. */
+/* State of one run. */
 struct chats {
     const struct data_make *make;
     const struct data_chat_template *template;
     struct data_made *made;
     struct data_inputs inputs;
     struct data_chat chat[2];
-    int sides;       /* of a sample: 1, or 2 of a pair; 0: not known yet */
+    int sides;       /* texts of a sample: 1, or 2 for a pair; 0: not known yet */
     int32_t *sample; /* owned, (n, sides, ROWS, T) */
     int64_t n, room;
 };
@@ -47,7 +47,7 @@ static enum wsc_err check(const struct chats *c, const char *name)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* The chat as rows; false when no place is left that is learned. */
+/* Write the chat as rows; false when no token is left that is learned. */
 static bool lay_out(const struct chats *c, const struct data_chat *chat, int32_t *rows)
 {
     const int64_t T = c->make->T;
@@ -88,7 +88,7 @@ static enum wsc_err add_sample(struct chats *c)
     return WSC_OK;
 }
 
-/* The first line decides for all. */
+/* The first line determines whether the file has chats or pairs. */
 static enum wsc_err take_line(struct chats *c, struct data_stream *stream, bool pair)
 {
     const int sides = pair ? 2 : 1;
@@ -174,7 +174,7 @@ static enum wsc_err write_folder(const struct chats *c, struct data_part *part, 
     return rc;
 }
 
-/* Each part wants a sample, so that one sample cannot be split. */
+/* Error: each part needs at least one sample, so one sample cannot be divided. */
 static enum wsc_err too_few(const struct chats *c)
 {
     const char *what = c->sides > 1 ? "pairs" : "chats";

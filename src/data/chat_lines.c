@@ -45,13 +45,13 @@ void data_chat_fini(struct data_chat *chat)
     *chat = (struct data_chat){0};
 }
 
-/* A chat being read. */
+/* State while a chat is read. */
 struct reader {
     struct data_json json;
     const struct data_chat_template *template;
     const struct data_make *make;
-    struct data_chat *chat; /* the one that is being read, of `both` */
-    struct data_chat *both; /* a chat, or the two of a pair */
+    struct data_chat *chat; /* the chat of `both` that is being read */
+    struct data_chat *both; /* one chat, or the two chats of a pair */
 };
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ static enum wsc_err add_bytes(struct reader *r, const void *bytes, int64_t n, bo
     return WSC_OK;
 }
 
-/* The text in chat->text as that of a role. */
+/* Append the text in chat->text as a text of the role. */
 static enum wsc_err add_text(struct reader *r, enum data_chat_role role, int64_t n)
 {
     const char *before = r->template->role[role].before, *after = r->template->role[role].after;
@@ -106,7 +106,7 @@ static enum wsc_err add_text(struct reader *r, enum data_chat_role role, int64_t
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Room for @p n bytes in chat->text. */
+/* Reserve @p n bytes in chat->text. */
 static enum wsc_err reserve_text(struct data_chat *chat, int64_t n)
 {
     unsigned char *text;
@@ -117,7 +117,7 @@ static enum wsc_err reserve_text(struct data_chat *chat, int64_t n)
     return WSC_OK;
 }
 
-/* A whole string into chat->text. */
+/* Read a whole string into chat->text. */
 static enum wsc_err read_string(struct reader *r, int64_t *n)
 {
     enum { PIECE = 1 << 12, MOST = 1 << 26 };
@@ -134,7 +134,7 @@ static enum wsc_err read_string(struct reader *r, int64_t *n)
     return WSC_OK;
 }
 
-/* After an opening brace or bracket that was used up: is it closed at once? */
+/* Call after an opening brace or bracket was consumed: *empty: the closing one follows. */
 static enum wsc_err is_empty(struct reader *r, char close, bool *empty)
 {
     int c = 0;
@@ -162,7 +162,7 @@ static enum wsc_err read_role(struct reader *r, int *role)
                              name);
 }
 
-/* {"role": ..., "content": ...}, in this order or the other one. */
+/* Read {"role": ..., "content": ...}, in any order. */
 static enum wsc_err read_message(struct reader *r)
 {
     int role = -1;
@@ -199,8 +199,8 @@ static enum wsc_err read_messages(struct reader *r)
     return WSC_OK;
 }
 
-/* Members of a chat or a pair, each of which stands once and after none but those of `after`: texts
- * are not kept, so that a prompt comes before what continues it. */
+/* Members of a chat or a pair. Each may occur once, and only after members in `after`: texts are
+ * not stored, so a prompt must precede its continuation. */
 enum member { MESSAGES = 1, PROMPT = 2, COMPLETION = 4, CHOSEN = 8, REJECTED = 16 };
 static const struct {
     const char *key;
@@ -225,7 +225,7 @@ static enum wsc_err share_prompt(struct reader *r)
     return WSC_OK;
 }
 
-/* One text of a pair: what follows the prompt, or a chat of its own instead. */
+/* Read one text of a pair: the continuation of the prompt, or a chat. */
 static enum wsc_err read_side(struct reader *r, struct data_chat *side)
 {
     int c = 0;
@@ -250,8 +250,8 @@ static enum wsc_err read_member(struct reader *r, unsigned *seen)
     while (i < N_MEMBERS && strcmp(members[i].key, key) != 0)
         i++;
     const unsigned what = i < N_MEMBERS ? members[i].what : 0;
-    const bool repeated =
-        what == MESSAGES && *seen & (CHOSEN | REJECTED); /* the chosen ones again */
+    /* After the texts of a pair, `messages` repeats the chosen chat. */
+    const bool repeated = what == MESSAGES && *seen & (CHOSEN | REJECTED);
     if (!what || repeated) return data_json_skip(&r->json);
     const bool completes = what == COMPLETION && *seen != PROMPT;
     if (*seen & what || *seen & ~members[i].after || completes)

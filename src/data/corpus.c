@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One block of tokens in memory: the end of the file while it is written, a window while it is
- * read. */
+/* A corpus, with one block of tokens in memory: the end of the file while it is written, a window
+ * of it while it is read. */
 struct data_corpus {
     const struct data_make *make;
     struct data_feed feed;
@@ -31,10 +31,10 @@ struct data_corpus {
     int width; /* bytes of a token in the file */
     unsigned char *block;
     int64_t block_used;
-    int64_t view, view_bytes; /* of the finished corpus, what the block holds */
+    int64_t view, view_bytes; /* finished corpus: position and bytes of the window in the block */
     int32_t *ids;             /* of a piece of text */
     int64_t room;
-    int64_t since; /* bytes of text since the last state */
+    int64_t since; /* bytes of text since the last saved state */
 };
 
 int64_t data_make_vocab_size(const struct data_make *m)
@@ -54,7 +54,7 @@ static int width_for(int64_t vocab_size)
 
 /* ---- the file of tokens ---------------------------------------------------------------------- */
 
-/* Write the part of the block that is used, at its place; it stays in memory. */
+/* Write the used part of the block to its position in the file; it stays in memory. */
 static enum wsc_err write_block(struct data_corpus *c)
 {
     int64_t start = c->state.n_tokens * c->width - c->block_used;
@@ -68,7 +68,7 @@ static enum wsc_err write_block(struct data_corpus *c)
     return WSC_OK;
 }
 
-/* Little-endian, and one loop for each width: these see every token. */
+/* Little-endian, with one loop for each width, because all tokens pass these loops. */
 static void put_tokens(unsigned char *at, int width, const int32_t *ids, int64_t n)
 {
     for (int64_t i = 0; width == 1 && i < n; i++)
@@ -92,7 +92,7 @@ static void get_tokens(const unsigned char *at, int width, int32_t *ids, int64_t
             (int32_t)(at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24);
 }
 
-/* Into the block; a full block is written and enters the chain of hashes. */
+/* Append ids to the block; a full block is written and added to the chain of hashes. */
 static enum wsc_err add_tokens(struct data_corpus *c, const int32_t *ids, int64_t n)
 {
     for (int64_t done = 0, k; done < n; done += k) {
@@ -109,7 +109,7 @@ static enum wsc_err add_tokens(struct data_corpus *c, const int32_t *ids, int64_
     return WSC_OK;
 }
 
-/* A short read is an error: the state promised these bytes. */
+/* A short read is an error, because the file must have these bytes according to the state. */
 static enum wsc_err read_bytes(struct data_corpus *c, unsigned char *out, int64_t start, int64_t n)
 {
     for (int64_t done = 0; done < n;) {
@@ -122,8 +122,8 @@ static enum wsc_err read_bytes(struct data_corpus *c, unsigned char *out, int64_
     return WSC_OK;
 }
 
-/* Have bytes from @p start on in c->block, which is free when the corpus is done.  Whoever
- * continues where the last read was gets more than the @p wanted. */
+/* Read bytes from @p start on into c->block, which is unused when the corpus is complete. A caller
+ * that reads sequentially gets more than @p wanted. */
 static enum wsc_err look_at(struct data_corpus *c, int64_t start, int64_t wanted)
 {
     const int64_t end = c->view + c->view_bytes, left = c->state.n_tokens * c->width - start;
@@ -153,7 +153,8 @@ enum wsc_err data_corpus_read(struct data_corpus *c, int64_t first, int64_t n, i
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
-/* Save the state.  Its tokens are on disk before it is, so that it never promises too much. */
+/* Save the state. Its tokens are synced to disk first, so that the state never describes missing
+ * tokens. */
 static enum wsc_err save(struct data_corpus *c)
 {
     TRY(write_block(c));
@@ -165,7 +166,8 @@ static enum wsc_err save(struct data_corpus *c)
     return data_state_write(&c->state, c->folder);
 }
 
-/* Between documents, or after @p used bytes of one whose place is in the state already. */
+/* Save the state if it is due: between documents, or after @p used bytes of a document whose
+ * position is already in the state. */
 static enum wsc_err maybe_save(struct data_corpus *c, int64_t used)
 {
     if (c->since < c->make->checkpoint_bytes) return WSC_OK;
@@ -174,7 +176,7 @@ static enum wsc_err maybe_save(struct data_corpus *c, int64_t used)
     return save(c);
 }
 
-/* Do the tokens on disk agree with the state?  Leaves the last block in memory. */
+/* Check that the tokens on disk agree with the state. The last block stays in memory. */
 static enum wsc_err verify(struct data_corpus *c, bool *good)
 {
     int64_t bytes = c->state.n_tokens * c->width;
@@ -193,8 +195,8 @@ static enum wsc_err verify(struct data_corpus *c, bool *good)
     return WSC_OK;
 }
 
-/* Resume where the state says, if it belongs to this request and its tokens are right; else from
- * the start. What follows the last token of the state is cut off. */
+/* Resume at the position of the state, if it belongs to this request and its tokens are correct;
+ * else start again. Tokens after those of the state are cut off. */
 static enum wsc_err take_up(struct data_corpus *c)
 {
     uint64_t identity = c->state.identity;
@@ -214,7 +216,7 @@ static enum wsc_err take_up(struct data_corpus *c)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* The lock belongs to the descriptor, so it goes with the process however that ends. */
+/* The lock belongs to the file descriptor, so it is released with the process. */
 static enum wsc_err lock_folder(struct data_corpus *c)
 {
     if (mkdir(c->folder, 0777) && errno != EEXIST)
@@ -236,7 +238,7 @@ static enum wsc_err open_files(struct data_corpus *c)
     return take_up(c);
 }
 
-/* Buffers and files; data_corpus_close() frees them also after an error. */
+/* Allocate buffers and open files; data_corpus_close() frees them also after an error. */
 static enum wsc_err prepare(struct data_corpus *c, const char *folder,
                             const struct data_inputs *inputs)
 {
@@ -293,7 +295,7 @@ struct data_corpus_counts data_corpus_counts(const struct data_corpus *c)
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* Room for as many ids as bytes, whatever the room for text has grown to. */
+/* Reserve as many ids as the buffer of text has bytes. */
 static enum wsc_err make_room(struct data_corpus *c)
 {
     if (c->room >= c->feed.room) return WSC_OK;
@@ -304,14 +306,14 @@ static enum wsc_err make_room(struct data_corpus *c)
     return WSC_OK;
 }
 
-/* BOS or EOS, where there is one. */
+/* Append BOS or EOS, if the tokenizer has it. */
 static enum wsc_err add_mark(struct data_corpus *c, int64_t id)
 {
     int32_t token = (int32_t)id;
     return id == DATA_NO_ID ? WSC_OK : add_tokens(c, &token, 1);
 }
 
-/* Where an EOS separates texts, none may have one inside. */
+/* If an EOS separates texts, error for a text that contains one. */
 static enum wsc_err check_end_mark(const struct data_corpus *c, int64_t n_ids)
 {
     bool found = false;
@@ -324,8 +326,8 @@ static enum wsc_err check_end_mark(const struct data_corpus *c, int64_t n_ids)
                         "--eos_id %lld", (long long)data_tokenizer_vocab_size(c->make->tokenizer));
 }
 
-/* The whole words of the text at hand. BOS comes with the first byte, so that an empty document
- * has no tokens. */
+/* Tokenize the complete words of the current text. BOS is added with the first byte, so that an
+ * empty document has no tokens. */
 static enum wsc_err tokenize(struct data_corpus *c, int64_t *used)
 {
     const struct data_text text = {c->feed.text, c->feed.n, c->feed.ended};
@@ -350,8 +352,7 @@ static void show(const struct data_corpus *c)
                     c->feed.docs.inputs->bytes);
 }
 
-/* From @p used bytes on, which are tokenized already, piece by piece; a state may be saved between
- * pieces. */
+/* Tokenize a document from byte @p used on, piece by piece; a state may be saved between pieces. */
 static enum wsc_err take_document(struct data_corpus *c, int64_t used)
 {
     if (used) TRY(data_feed_skip(&c->feed, used));
@@ -367,7 +368,7 @@ static enum wsc_err take_document(struct data_corpus *c, int64_t used)
     return WSC_OK;
 }
 
-/* From the place of the state to the last document, then a state that says so. */
+/* Tokenize from the position of the state to the last document, then save the final state. */
 enum wsc_err data_corpus_make(struct data_corpus *c)
 {
     struct data_docs *docs = &c->feed.docs;

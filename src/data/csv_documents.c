@@ -14,7 +14,7 @@ enum { MAX_NAME = 256, MAX_COLUMNS = 100000 };
 /* What comes after a field. */
 enum field_end { NEXT_FIELD, END_OF_ROW, END_OF_FILE };
 
-/* The next byte, not used up; -1 at the end of the file. */
+/* The next byte, which is not consumed; -1 at the end of the file. */
 static enum wsc_err peek(struct data_docs *d, int *c)
 {
     int64_t n = 0;
@@ -33,7 +33,7 @@ static enum wsc_err start_field(struct data_docs *d)
     return WSC_OK;
 }
 
-/* Bytes that stand for themselves. */
+/* Number of bytes that are ordinary characters. */
 static int64_t plain_run(const struct data_docs *d, int64_t n)
 {
     const unsigned char *text = d->stream->buffer + d->stream->at;
@@ -48,7 +48,8 @@ static int64_t plain_run(const struct data_docs *d, int64_t n)
     return i;
 }
 
-/* At a byte that is not plain: a doubled quote is one, everything else ends the field. */
+/* Process a byte that is not ordinary: a doubled quote is one quote, any other byte ends the field.
+ * */
 static enum wsc_err take_special(struct data_docs *d, unsigned char *out, int64_t *n, bool *ended)
 {
     int c = 0;
@@ -69,7 +70,7 @@ static enum wsc_err take_special(struct data_docs *d, unsigned char *out, int64_
     return WSC_OK;
 }
 
-/* Up to @p room bytes of the field; *@p ended: it is whole. */
+/* Read up to @p room bytes of the field; *@p ended: it is complete. */
 static enum wsc_err read_field(struct data_docs *d, unsigned char *out, int64_t room, int64_t *n,
                                bool *ended)
 {
@@ -87,7 +88,7 @@ static enum wsc_err read_field(struct data_docs *d, unsigned char *out, int64_t 
     return WSC_OK;
 }
 
-/* What follows the field: a delimiter, a line break (CR LF or LF) or the end of the file. */
+/* Find what follows the field: a delimiter, a line break (CR LF or LF) or the end of the file. */
 static enum wsc_err end_field(struct data_docs *d, enum field_end *end)
 {
     int c = 0;
@@ -123,7 +124,7 @@ static enum wsc_err no_column(struct data_docs *d)
         "name the column of the text with --column");
 }
 
-/* The head line: count the columns and find the one of the text. */
+/* Read the head line: count the columns and find that of the text. */
 static enum wsc_err begin(struct data_docs *d)
 {
     unsigned char name[MAX_NAME];
@@ -162,13 +163,13 @@ static enum wsc_err begin_tsv(struct data_docs *d)
 static enum wsc_err wrong_count(struct data_docs *d, int n)
 {
     struct data_stream *s = d->stream;
-    long long row = s->line - (s->offset + s->at == s->line_start); /* the line break is used up */
+    long long row = s->line - (s->offset + s->at == s->line_start); /* the line break is consumed */
     return WSC_RAISE(WSC_FORMAT, "%s:%lld: the row has %s%d fields, the head line %d", s->path, row,
                      n > d->n_columns ? "more than " : "", n > d->n_columns ? n - 1 : n,
                      d->n_columns);
 }
 
-/* Empty lines are no rows. */
+/* Begin the next row; empty lines are skipped. */
 static enum wsc_err next(struct data_docs *d, bool *found)
 {
     enum field_end end = NEXT_FIELD;
@@ -187,7 +188,8 @@ static enum wsc_err next(struct data_docs *d, bool *found)
     return start_field(d);
 }
 
-/* A row has as many fields as the head line, so a missing quote shows in its own row. */
+/* Read the other fields of the row. It must have as many as the head line, so that a missing quote
+ * is reported in its own row. */
 static enum wsc_err rest_of_row(struct data_docs *d)
 {
     enum field_end end = NEXT_FIELD;

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The file that says who made a folder. */
+/* The file by which this program recognizes its folders. */
 #define MARK            "data_params.json"
 #define UNFINISHED_MARK "data_params.json.tmp"
 
@@ -22,8 +22,8 @@ static bool is_dot(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* Names that data_make_dataset() gives, with or without the mark of an unfinished file, and those
- * of its folder of work. */
+/* True for names of files that data_make_dataset() writes, also unfinished ones, and for those in
+ * its work folder. */
 static bool is_our_name(const char *name)
 {
     static const char *const fixed[] = {MARK,    UNFINISHED_MARK, "tokens",   "samples",
@@ -39,14 +39,14 @@ static bool is_our_name(const char *name)
                            !strcmp(rest, ".csv") || !strcmp(rest, ".csv.tmp"));
 }
 
-/* What stands in a folder. */
+/* Contents of a folder. */
 struct census {
     bool missing;
     int n_ours, n_other;
-    char other[256]; /* one of them, for the message */
+    char other[256]; /* one of the other files, for the message */
 };
 
-/* Count what is in a folder; one that does not exist is no error. */
+/* Count the files of a folder; a folder that does not exist is empty. */
 static enum wsc_err take_census(const char *dir, struct census *c)
 {
     *c = (struct census){0};
@@ -82,7 +82,7 @@ enum wsc_err data_file_read(const char *dir, const char *name, int64_t most, cha
     return rc;
 }
 
-/* Does the mark of a folder say that we made it? */
+/* Check whether the mark of a folder shows that this program made it. */
 static enum wsc_err find_mark(const char *dir, bool *found)
 {
     enum { MOST = 1 << 20 };
@@ -112,15 +112,15 @@ enum wsc_err data_folder_check(const char *dir)
     return WSC_OK;
 }
 
-/* Sample files get their names when they are complete. */
+/* True for a sample file with its final name, which is complete. */
 static bool is_finished(const char *name)
 {
     size_t n = strlen(name);
     return n > 4 && (!strcmp(name + n - 3, ".h5") || !strcmp(name + n - 4, ".csv"));
 }
 
-/* Files with our names alone; folders and others stay.  The mark goes last, so that a folder whose
- * removal was interrupted is still known as ours. */
+/* Remove files with names of this program; folders and other files stay. The mark is removed last,
+ * so that a folder whose removal was interrupted is still recognized. */
 static void remove_files(const char *dir, bool keep)
 {
     bool all = true;
@@ -140,7 +140,7 @@ void data_folder_remove(const char *dir)
     (void)rmdir(dir);
 }
 
-/* Names that are not ours stop it before anything is removed. */
+/* If there are files of others, nothing is removed. */
 enum wsc_err data_folder_begin(const char *dir, bool keep)
 {
     struct census c;
@@ -167,7 +167,7 @@ static enum wsc_err cannot_write(const char *path)
     return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
 }
 
-/* Errors may come as late as the close, so each step is checked. */
+/* Errors may be reported as late as by close(), so each step is checked. */
 static enum wsc_err write_new(const char *path, void (*put)(FILE *f, const void *what),
                               const void *what)
 {

@@ -71,7 +71,7 @@ static void put_setup(FILE *f, const struct data_make *make)
     (void)fputs("\n  },\n", f);
 }
 
-/* The section `processing` of the Model Zoo's file, in its keys and units. */
+/* Write the section `processing` in the keys and units of the Model Zoo. */
 static void put_processing(FILE *f, const struct data_make *make)
 {
     (void)fputs("  \"processing\": {\n", f);
@@ -86,7 +86,7 @@ static void put_processing(FILE *f, const struct data_make *make)
     (void)fprintf(f, "    \"test_split\": %.9g\n  },\n", make->share[DATA_TEST]);
 }
 
-/* Counts of one part; every masked place is padding here. */
+/* Write the counts of one part; every masked token is padding here. */
 static void put_counts(FILE *f, const struct data_made *made, const struct data_part *part)
 {
     double n = (double)part->n_samples;
@@ -106,7 +106,7 @@ static void put_counts(FILE *f, const struct data_made *made, const struct data_
                   data_part_entropy(part, made->vocab_size));
 }
 
-/* What the file is about. */
+/* Arguments of the functions that write the file. */
 struct subject {
     const struct data_make *make;
     const struct data_made *made;

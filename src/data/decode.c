@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-/* Tab, newline, and what is neither C0, DEL nor C1. */
+/* True for tab, newline, and all characters except C0, DEL and C1. */
 static bool is_shown(int32_t point)
 {
     return point == '\t' || point == '\n' || (point >= 0x20 && point < 0x7F) || point >= 0xA0;
 }
 
-/* The bytes of ids[0 ..] as far as they are bytes, at most @p room. */
+/* Copy the leading ids that are bytes, at most @p room. */
 static int64_t take_bytes(const int32_t *ids, int64_t n, unsigned char *bytes, int64_t room)
 {
     int64_t k = 0;

@@ -34,7 +34,8 @@ enum wsc_err data_feed_next(struct data_feed *f, bool *found)
     return data_docs_next(&f->docs, found);
 }
 
-/* A word that fills the room needs four times as much; one of MAX_WORD bytes is no text. */
+/* Enlarge the buffer to four times its size if a word fills it; a word of MAX_WORD bytes is not
+ * text. */
 static enum wsc_err more_room(struct data_feed *f)
 {
     if (f->room >= MAX_WORD)
@@ -59,7 +60,7 @@ enum wsc_err data_feed_more(struct data_feed *f)
     return WSC_OK;
 }
 
-/* What is left moves to the front, so that a word is always in one piece. */
+/* The remaining text is moved to the front, so that a word is always contiguous. */
 void data_feed_drop(struct data_feed *f, int64_t n)
 {
     f->n -= n;

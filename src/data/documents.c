@@ -15,7 +15,7 @@ static enum wsc_err text_begin(struct data_docs *d)
     return WSC_OK;
 }
 
-/* Empty at its end: then there is no document, or no further one. */
+/* At the end of a file there is no further document. */
 static enum wsc_err text_next(struct data_docs *d, bool *found)
 {
     int64_t n = 0;
@@ -24,7 +24,7 @@ static enum wsc_err text_next(struct data_docs *d, bool *found)
     return WSC_OK;
 }
 
-/* *@p ended only with an empty piece, when the file has no more. */
+/* *@p ended is set only with an empty piece, when the file has no more text. */
 static enum wsc_err text_read(struct data_docs *d, unsigned char *out, int64_t room, int64_t *n,
                               bool *ended)
 {
@@ -49,7 +49,7 @@ static enum wsc_err jsonl_begin(struct data_docs *d)
     return data_stream_skip_mark(d->stream);
 }
 
-/* `"key":`, or the closing brace at once. */
+/* Read `"key":`, or the closing brace. */
 static enum wsc_err jsonl_key(struct data_docs *d, bool *wanted)
 {
     char key[256];
@@ -65,7 +65,7 @@ static enum wsc_err jsonl_no_key(struct data_docs *d)
                         "name the key of the text with --jsonl_key");
 }
 
-/* Up to the opening quote of the text; members before it are passed over. */
+/* Read up to the opening quote of the text; members before it are skipped. */
 static enum wsc_err jsonl_find(struct data_docs *d)
 {
     int c = 0;
@@ -102,7 +102,7 @@ static enum wsc_err jsonl_next(struct data_docs *d, bool *found)
     return jsonl_find(d);
 }
 
-/* After the text: the rest of the object and of its line. */
+/* Read the rest of the object and of its line, after the text. */
 static enum wsc_err jsonl_rest(struct data_docs *d)
 {
     int c = 0;
@@ -138,7 +138,7 @@ static enum wsc_err open_file(struct data_docs *d)
     return d->format->begin(d);
 }
 
-/* Files without documents are passed over. */
+/* Files without documents are skipped. */
 enum wsc_err data_docs_next(struct data_docs *d, bool *found)
 {
     for (*found = false; d->at < d->inputs->n; d->at++) {
@@ -162,7 +162,7 @@ struct data_place data_docs_place(const struct data_docs *d)
     return (struct data_place){d->at, d->stream ? d->stream->offset + d->stream->at : 0};
 }
 
-/* Compressed files have no random access: the text before the place is read and dropped. */
+/* Compressed files have no random access: the text before the position is read and dropped. */
 enum wsc_err data_docs_go(struct data_docs *d, const struct data_place *place)
 {
     data_docs_close(d);

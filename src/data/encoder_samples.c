@@ -33,10 +33,10 @@ struct data_examples {
     struct data_masked *masked; /* HDF5 */
     struct data_seq2seq *pairs; /* HDF5 of sources and targets */
     struct data_pair_texts *texts;
-    int column[MOST_COLUMNS]; /* of the layout's columns; -1: the file lacks it */
+    int column[MOST_COLUMNS]; /* indices of the layout's columns; -1: the file does not have it */
 };
 
-/* What is read of one sample. */
+/* State while one sample is read. */
 struct sample {
     struct data_examples *e;
     int64_t i, T;
@@ -45,10 +45,11 @@ struct sample {
     float *target;
 };
 
-/* How a loader's files are read.  Columns that end with '?' may be missing. */
+/* Description of the files of a loader. Columns that end with '?' are optional. */
 struct layout {
-    const char *ending, *train, *eval; /* file names: fixed ones, or meta.dat's */
-    bool tabs, words, lines;           /* lines: of tokens, by a vocabulary of one token a line */
+    const char *ending, *train, *eval; /* names of files: fixed ones, or those of meta.dat */
+    /* lines: of tokens, with a vocabulary of one token per line */
+    bool tabs, words, lines;
     const char *columns[MOST_COLUMNS];
     enum wsc_err (*read)(const struct sample *s);
 };
@@ -63,7 +64,8 @@ static enum wsc_err field(const struct sample *s, int k, const char **text, int6
     return data_table_field(s->e->table, s->i, s->e->column[k], text, n);
 }
 
-/* Column @p k as a list of numbers into a row, the rest of which stays; *@p n of them. */
+/* Read column @p k as a list of numbers into a row, whose remaining elements are unchanged; *@p n:
+ * length of the list. */
 static enum wsc_err numbers(const struct sample *s, int k, int32_t *out, int64_t *n)
 {
     const char *text;
@@ -83,7 +85,7 @@ static void set_padding(const struct sample *s, int64_t n)
 /* ---- masked tokens ----------------------------------------------------------------------------
  */
 
-/* Token texts as ids; more than T are an error for pairs, else cut off. */
+/* Convert texts of tokens to ids; more than T are an error for pairs, else they are cut off. */
 static enum wsc_err token_ids(const struct sample *s, int k, int64_t *n_ids)
 {
     const struct data_examples_shared *shared = s->e->shared;
@@ -101,7 +103,7 @@ static enum wsc_err token_ids(const struct sample *s, int k, int64_t *n_ids)
     return length == -2 ? bad(s, "a list of tokens was expected") : WSC_OK;
 }
 
-/* Token types, and whether the second sentence was a random one. */
+/* Read token types, and whether the second sentence is a random one. */
 static enum wsc_err read_pair(const struct sample *s, int types, int label)
 {
     int32_t *list = s->e->shared->scratch;
@@ -136,7 +138,7 @@ static enum wsc_err read_dynamic(const struct sample *s)
     return WSC_OK;
 }
 
-/* The class of a sequence instead of labels of its masked tokens. */
+/* Read the class of a sequence instead of labels of masked tokens. */
 static enum wsc_err read_class(const struct sample *s)
 {
     int32_t *class = s->e->shared->scratch;
@@ -149,7 +151,7 @@ static enum wsc_err read_class(const struct sample *s)
     return WSC_OK;
 }
 
-/* Labels at their places, or gathered: label k belongs to position k of the list. */
+/* Read labels at their positions, or gathered: label k belongs to position k of the list. */
 static enum wsc_err read_static(const struct sample *s)
 {
     const struct zoo_input *in = s->e->shared->in;
@@ -188,8 +190,8 @@ static enum wsc_err encode(const struct sample *s, int k, int32_t **ids, int64_t
     return WSC_OK;
 }
 
-/* [CLS] first [SEP] second [SEP]; what is too long loses the last tokens of the longer text.  Token
- * type 1 begins where the Model Zoo's loader begins it, two places before the second text. */
+/* Lay out [CLS] first [SEP] second [SEP]; if it is too long, the longer text loses its last tokens.
+ * As in the Model Zoo's loader, token type 1 begins two positions before the second text. */
 static void lay_texts(const struct sample *s, const int32_t *first, int64_t n_first,
                       const int32_t *second, int64_t n_second)
 {
@@ -213,7 +215,7 @@ static void lay_texts(const struct sample *s, const int32_t *first, int64_t n_fi
     set_padding(s, n);
 }
 
-/* A class, or the number of a regression. */
+/* Read a class, or the number of a regression. */
 static enum wsc_err read_target(const struct sample *s, int k)
 {
     const char *text;
@@ -291,8 +293,8 @@ static enum wsc_err read_tokens(const struct sample *s)
     return WSC_OK;
 }
 
-/* The label of a sentence stands at its [CLS].  Padding of the list of places is the pad id, which
- * the loader cannot tell from a sentence at that place. */
+/* The label of a sentence is at its [CLS]. The list of positions is padded with the pad id, which
+ * the loader cannot distinguish from a sentence at this position. */
 static enum wsc_err read_sentences(const struct sample *s)
 {
     const struct zoo_input *in = s->e->shared->in;
@@ -317,7 +319,7 @@ static enum wsc_err read_sentences(const struct sample *s)
     return WSC_OK;
 }
 
-/* One end of an answer; places after the sequence do not count, as in the loader. */
+/* Read one end of an answer; positions after the sequence do not count, as in the loader. */
 static enum wsc_err read_end(const struct sample *s, int k, int32_t bit)
 {
     int32_t *place = s->e->shared->scratch;
@@ -409,7 +411,7 @@ void data_examples_unshare(struct data_examples_shared **shared)
 /* ---- files ------------------------------------------------------------------------------------
  */
 
-/* Every column that the layout names without '?' is in the file. */
+/* Find the columns; those without '?' must be in the file. */
 static enum wsc_err find_columns(struct data_examples *e)
 {
     for (int k = 0; k < MOST_COLUMNS && e->layout->columns[k]; k++) {
@@ -424,7 +426,7 @@ static enum wsc_err find_columns(struct data_examples *e)
     return WSC_OK;
 }
 
-/* Spans of one file, or two files line by line. */
+/* Open one file of lines for spans, or two files of lines for translations. */
 static enum wsc_err open_lines(struct data_examples *e)
 {
     char *targets = NULL;

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The class at @p *at, a whole number before the next comma or the end of the object; -1: none. */
+/* Read the class at @p *at, a whole number before the next comma or the end of the object; -1:
+ * none. */
 static int32_t take_class(const char **at)
 {
     char *end = NULL;
@@ -56,7 +57,7 @@ static enum wsc_err read_labels(struct data_examples_shared *s, const char *path
     return rc;
 }
 
-/* The vocabulary, whose ids the model has to have. */
+/* Read the vocabulary; the model must have its ids. */
 static enum wsc_err read_words(struct data_examples_shared *s)
 {
     const char *path = s->in->vocab_file;
@@ -70,7 +71,7 @@ static enum wsc_err read_words(struct data_examples_shared *s)
                      (long long)data_wordpiece_n(s->words), (long long)s->vocab);
 }
 
-/* The vocabulary of pairs, whose ids and sentinels the model has to have. */
+/* Read the vocabulary of pairs; the model must have its ids and sentinels. */
 static enum wsc_err read_tokens_of_pairs(struct data_examples_shared *s)
 {
     const struct zoo_input *in = s->in;

@@ -17,7 +17,7 @@
 
 enum { BLOCK = 1 << 20 };
 
-/* Hash the bytes from @p at to @p end, at most a block, into *@p hash. */
+/* Add the bytes from @p at to @p end, at most a block, to *@p hash. */
 static enum wsc_err add_block(int fd, const char *path, int64_t at, int64_t end, char *block,
                               uint64_t *hash)
 {
@@ -34,7 +34,8 @@ static enum wsc_err add_block(int fd, const char *path, int64_t at, int64_t end,
     return WSC_OK;
 }
 
-/* Block k of n begins at block k (all - 1) / (n - 1) of the file: all of them when n = all. */
+/* Add blocks; block k of n begins at block k (all - 1) / (n - 1) of the file, so n = all selects
+ * all blocks. */
 static enum wsc_err add_blocks(int fd, const char *path, int64_t most, struct data_file_sum *sum)
 {
     const int64_t all = (sum->size + BLOCK - 1) / BLOCK;

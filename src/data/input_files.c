@@ -16,20 +16,20 @@ static const struct data_format *const formats[] = {&data_format_text, &data_for
                                                     &data_format_csv, &data_format_tsv};
 enum { N_FORMATS = sizeof formats / sizeof *formats, MAX_DEPTH = 32 };
 
-/* What the user asked for. */
+/* Arguments of the search for files. */
 struct request {
     struct data_inputs *inputs;
     const struct data_format *format; /* NULL: by ending */
 };
 
-/* Does the path end so, in any case, with something before the ending? */
+/* True when the path ends so, in any case, and something precedes the ending. */
 static bool ends_with(const char *path, size_t length, const char *ending)
 {
     size_t n = strlen(ending);
     return length > n && !strncasecmp(path + length - n, ending, n);
 }
 
-/* By the ending in front of .gz or .zst; NULL: it says nothing. */
+/* Format by the ending before .gz or .zst; NULL: the ending is of no format. */
 static const struct data_format *format_of(const char *path)
 {
     static const char *const packed[] = {".gz", ".zst", ".zstd"};
@@ -53,7 +53,7 @@ static enum wsc_err add(struct data_inputs *in, const struct data_input *file)
     return WSC_OK;
 }
 
-/* Size and time of change are part of the identity of a dataset (make_state.c). */
+/* Size and time of the last change are part of the identity of a dataset (make_state.c). */
 static enum wsc_err add_file(struct request *r, const char *path, const struct stat *info,
                              const struct data_format *format)
 {
@@ -85,7 +85,7 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
 
 static enum wsc_err add_folder(struct request *r, const char *path, int depth);
 
-/* An entry of a folder: what is neither a folder nor known by its ending is left out. */
+/* Add an entry of a folder: a folder, or a file with a known ending; others are ignored. */
 static enum wsc_err add_entry(struct request *r, const char *folder, const char *name, int depth)
 {
     struct stat info;
@@ -123,7 +123,8 @@ static enum wsc_err add_folder(struct request *r, const char *path, int depth)
     return rc;
 }
 
-/* Files whose texts stand in a container; as text they would be noise, without an error. */
+/* Container formats, whose texts cannot be read; read as text, they would give noise without an
+ * error. */
 static const struct {
     const char *magic, *what;
 } containers[] = {{"PAR1", "Parquet"},
@@ -135,7 +136,7 @@ static const struct {
                    "xz"},
                   {"BZh91AY&SY", "bzip2"}};
 
-/* A file without a known ending is text, unless its first bytes say that it is none. */
+/* A file without a known ending is text, unless its first bytes are those of a container. */
 static enum wsc_err refuse_container(const char *path)
 {
     char start[16] = "";
@@ -151,7 +152,7 @@ static enum wsc_err refuse_container(const char *path)
     return WSC_OK;
 }
 
-/* A file that was named is read whatever its ending; those of a folder only by theirs. */
+/* A file that the user named is read with any ending; files of a folder only with a known one. */
 static enum wsc_err add_path(struct request *r, const char *path)
 {
     struct stat info;
@@ -172,7 +173,7 @@ static enum wsc_err add_path(struct request *r, const char *path)
     return add_file(r, path, &info, format ? format : &data_format_text);
 }
 
-/* The format of --format, or NULL to go by endings. */
+/* The format of --format; NULL: by endings. */
 static enum wsc_err find_format(const char *name, const struct data_format **format)
 {
     *format = NULL;

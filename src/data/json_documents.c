@@ -13,7 +13,7 @@ enum { MAX_DEPTH = 512, MAX_NUMBER = 400 };
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-/* The next byte, not used up; -1 at the end of the file. */
+/* The next byte, which is not consumed; -1 at the end of the file. */
 static enum wsc_err peek_byte(struct data_json *j, int *c)
 {
     int64_t n = 0;
@@ -31,7 +31,8 @@ enum wsc_err data_json_peek(struct data_json *j, int *c)
     }
 }
 
-/* What stands here, shown so that a terminal is safe, and what should. */
+/* Error with the character at the current position, in a form that is safe for a terminal, and the
+ * expected one. */
 static enum wsc_err unexpected(struct data_json *j, int c, const char *expected)
 {
     struct data_stream *s = j->stream;
@@ -65,7 +66,7 @@ enum wsc_err data_json_more(struct data_json *j, char close, bool *more)
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
-/* Bytes of a string that stand for themselves. */
+/* Number of bytes of a string that are ordinary characters. */
 static int64_t plain_run(const unsigned char *text, int64_t n)
 {
     int64_t i = 0;
@@ -91,7 +92,7 @@ static enum wsc_err read_hex(struct data_json *j, int32_t *value)
     return WSC_OK;
 }
 
-/* Half of a surrogate pair without the other one. */
+/* Write one half of a surrogate pair that lacks the other half. */
 static enum wsc_err put_half(struct data_json *j, int32_t unit, unsigned char *out, int64_t *n)
 {
     if (j->stream->errors == DATA_ERRORS_STRICT)
@@ -102,7 +103,7 @@ static enum wsc_err put_half(struct data_json *j, int32_t unit, unsigned char *o
     return WSC_OK;
 }
 
-/* A first half that nothing followed. */
+/* Write a first half that nothing followed. */
 static enum wsc_err end_pair(struct data_json *j, unsigned char *out, int64_t *n)
 {
     int32_t high = j->high;
@@ -110,7 +111,7 @@ static enum wsc_err end_pair(struct data_json *j, unsigned char *out, int64_t *n
     return high ? put_half(j, high, out, n) : WSC_OK;
 }
 
-/* A UTF-16 code unit of an escape: two halves of a surrogate pair make one character. */
+/* Write a UTF-16 code unit of an escape: two halves of a surrogate pair are one character. */
 static enum wsc_err put_unit(struct data_json *j, int32_t unit, unsigned char *out, int64_t *n)
 {
     bool high = unit >= 0xD800 && unit <= 0xDBFF, low = unit >= 0xDC00 && unit <= 0xDFFF;
@@ -129,7 +130,7 @@ static enum wsc_err put_unit(struct data_json *j, int32_t unit, unsigned char *o
     return WSC_OK;
 }
 
-/* The backslash was used up. */
+/* Read an escape whose backslash was consumed. */
 static enum wsc_err put_escape(struct data_json *j, unsigned char *out, int64_t *n)
 {
     static const char name[] = "\"\\/bfnrt", value[] = "\"\\/\b\f\n\r\t";
@@ -144,7 +145,7 @@ static enum wsc_err put_escape(struct data_json *j, unsigned char *out, int64_t 
     return put_unit(j, unit, out, n);
 }
 
-/* What stands at the first byte that is not plain. */
+/* Process the first byte that is not ordinary. */
 static enum wsc_err put_special(struct data_json *j, int c, unsigned char *out, int64_t *n,
                                 bool *ended)
 {
@@ -155,7 +156,7 @@ static enum wsc_err put_special(struct data_json *j, int c, unsigned char *out, 
     return end_pair(j, out, n);
 }
 
-/* A run of plain bytes or one special thing; there is room for 8 bytes at least. */
+/* Read a run of ordinary bytes, or one escape; there is room for at least 8 bytes. */
 static enum wsc_err put_some(struct data_json *j, unsigned char *out, int64_t room, int64_t *n,
                              bool *ended)
 {
@@ -205,7 +206,7 @@ enum wsc_err data_json_word(struct data_json *j, char *text, int64_t size)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* The characters of a number or of a literal. */
+/* Read the characters of a number or of a literal. */
 static enum wsc_err read_bare(struct data_json *j, char text[MAX_NUMBER], const char *expected)
 {
     int c = 0, n = 0;
@@ -276,7 +277,7 @@ static enum wsc_err skip_bare(struct data_json *j)
     return data_stream_raise(j->stream, "%.40s before here is no JSON value", text);
 }
 
-/* The start of a value: a whole one, or the opening of an array or object. */
+/* Skip the start of a value: a complete one, or the opening of an array or object. */
 static enum wsc_err skip_start(struct data_json *j, char *opened)
 {
     int c = 0;
@@ -295,13 +296,13 @@ static enum wsc_err skip_key(struct data_json *j)
     return data_json_expect(j, ':');
 }
 
-/* The closing characters of the open arrays and objects: skipping needs no recursion. */
+/* The closing characters of the open arrays and objects, so that skipping needs no recursion. */
 struct nesting {
     char close[MAX_DEPTH];
     int depth;
 };
 
-/* Inside an array or object that was just opened: it may end at once. */
+/* Enter an array or object that was just opened; it may be empty. */
 static enum wsc_err enter(struct data_json *j, struct nesting *in, char opened, bool *whole)
 {
     int c = 0;
@@ -318,7 +319,7 @@ static enum wsc_err enter(struct data_json *j, struct nesting *in, char opened, 
     return opened == '{' ? skip_key(j) : WSC_OK;
 }
 
-/* After a whole value: leave what ends here. */
+/* After a complete value: close the arrays and objects that end here. */
 static enum wsc_err leave(struct data_json *j, struct nesting *in)
 {
     while (in->depth) {
@@ -331,7 +332,7 @@ static enum wsc_err leave(struct data_json *j, struct nesting *in)
     return WSC_OK;
 }
 
-/* Value after value until the one that was begun is whole. */
+/* Skip value after value until the first one is complete. */
 enum wsc_err data_json_skip(struct data_json *j)
 {
     struct nesting in = {.depth = 0};

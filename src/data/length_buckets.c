@@ -11,14 +11,14 @@
 #include <wsc/mem.h>
 
 struct data_buckets {
-    int64_t batch, n, n_epoch; /* samples of a batch, all, of an epoch */
-    int64_t room;              /* of a bucket, at most all samples */
-    int n_buckets;             /* one more than boundaries */
+    int64_t batch, n, n_epoch; /* samples of a batch, of all data, of an epoch */
+    int64_t room;              /* capacity of a bucket, at most all samples */
+    int n_buckets;             /* number of boundaries plus 1 */
     int64_t boundary[ZOO_MAX_BUCKETS];
     uint8_t *bucket_of; /* (n) */
     int64_t *waiting;   /* (n_buckets, room): samples of buckets that are not full */
-    int64_t *place;     /* (n): samples of the epoch at hand, in the order of its batches */
-    bool laid;          /* `place` is that of `epoch` */
+    int64_t *place;     /* (n): samples of the current epoch, in the order of its batches */
+    bool laid;          /* `place` is the order of `epoch` */
     uint64_t epoch;
 };
 

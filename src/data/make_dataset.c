@@ -23,7 +23,7 @@ static const int64_t max_T = (int64_t)1 << 24;
 
 static const char *const part_name[DATA_N_PARTS] = {"train", "val", "test"};
 
-/* One run of data_make_dataset(). */
+/* State of one run of data_make_dataset(). */
 struct job {
     const struct data_make *make;
     struct data_made *made;
@@ -35,23 +35,23 @@ struct job {
     int64_t n_samples, n_written;
     struct token {
         int32_t n_bytes, n_chars;
-    } * token;     /* by id */
+    } * token;     /* indexed by id */
     int32_t *rows; /* batch x (R, T) */
-    int64_t batch; /* samples that rows holds */
+    int64_t batch; /* number of samples in `rows` */
     struct data_part part[DATA_N_PARTS];
     char *dir[DATA_N_PARTS], *tmp[DATA_N_PARTS];
 };
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
-/* A special id is any that a table of 2^22 tokens could have; BOS and EOS may be missing. */
+/* Check a special id: any that a table of 2^22 tokens may have; BOS and EOS may be missing. */
 static enum wsc_err check_id(const char *name, int64_t id, bool may_miss)
 {
     if ((may_miss && id == DATA_NO_ID) || (id >= 0 && id < 1 << 22)) return WSC_OK;
     return WSC_RAISE(WSC_USAGE, "%s is %lld, expected 0 to %d", name, (long long)id, (1 << 22) - 1);
 }
 
-/* Fractions of val and test; train has what is left, and must have some. */
+/* Check the fractions of val and test; train has the remaining samples, at least one. */
 static enum wsc_err check_shares(const struct data_make *make)
 {
     double sum = 0;
@@ -65,7 +65,7 @@ static enum wsc_err check_shares(const struct data_make *make)
     return WSC_RAISE(WSC_USAGE, "the shares of val and test are %g together, nothing is left", sum);
 }
 
-/* Rows of positions and spans have the type of the ids. */
+/* Check that rows of positions and spans fit the type of the ids. */
 static enum wsc_err check_spans(const struct data_make *make)
 {
     if (!make->use_vsl) return WSC_OK;
@@ -77,7 +77,7 @@ static enum wsc_err check_spans(const struct data_make *make)
                         "--dtype int32");
 }
 
-/* The request before anything is read or made. */
+/* Check the request before anything is read or made. */
 static enum wsc_err check_make(const struct data_make *make)
 {
     if (make->n_inputs < 1) return WSC_RAISE(WSC_USAGE, "no input: give at least one text file");
@@ -103,8 +103,8 @@ static enum wsc_err check_make(const struct data_make *make)
 
 /* ---- how many samples go where --------------------------------------------------------------- */
 
-/* Samples of the parts by their fractions: test at the end of the order, val before it, train the
- * rest; a part that was asked for gets one sample at least. */
+/* Divide the samples by the fractions: test at the end of the order, val before it, train before
+ * both; each requested part gets at least one sample. */
 static enum wsc_err count_samples(struct job *j)
 {
     const struct data_make *m = j->make;
@@ -137,7 +137,7 @@ static enum wsc_err count_samples(struct job *j)
     return WSC_OK;
 }
 
-/* Bytes and characters of each token, for the counts of text; BOS and EOS are none. */
+/* Bytes and characters of each token, for the counts of text; BOS and EOS have none. */
 static void measure_tokens(struct job *j)
 {
     for (int64_t id = 0; id < data_tokenizer_vocab_size(j->make->tokenizer); id++) {
@@ -152,7 +152,7 @@ static void measure_tokens(struct job *j)
         if (mark[i] != DATA_NO_ID) j->token[mark[i]] = (struct token){0, 0};
 }
 
-/* Rows of a few samples, about BATCH_BYTES. */
+/* Allocate rows of a few samples, about BATCH_BYTES. */
 static enum wsc_err make_buffers(struct job *j)
 {
     int64_t T = j->make->T, V = j->made->vocab_size;
@@ -175,8 +175,7 @@ static void add_text(const struct job *j, struct data_part *part, int32_t id, in
     part->n_chars += j->token[id].n_chars * times;
 }
 
-/* Text is counted by labels, and where texts do not follow each other by inputs: each token once.
- */
+/* Count each token of the text once: by labels, or by inputs if texts are not consecutive. */
 static void count_places(struct job *j, struct data_part *part, const int32_t *rows, int64_t n)
 {
     const int32_t *label = rows + 2 * j->make->T;
@@ -188,14 +187,14 @@ static void count_places(struct job *j, struct data_part *part, const int32_t *r
     part->n_masked += j->make->T - n;
 }
 
-/* A token of plain samples is a label once, so the text follows from the counts of labels. */
+/* In plain samples each token is a label once, so the counts of labels give the text. */
 static void count_labels(const struct job *j, struct data_part *part)
 {
     for (int64_t id = 0; !j->make->use_vsl && id < j->made->vocab_size; id++)
         add_text(j, part, (int32_t)id, part->label_count[id]);
 }
 
-/* Rows of the sample at place @p at of the order. */
+/* Read the rows of the sample at index @p at of the order. */
 static enum wsc_err read_sample(struct job *j, int64_t at, int32_t *rows, struct data_part *part)
 {
     const struct data_make *m = j->make;
@@ -206,7 +205,7 @@ static enum wsc_err read_sample(struct job *j, int64_t at, int32_t *rows, struct
     return WSC_OK;
 }
 
-/* The samples of one file; without a writer they are only counted. */
+/* Write the samples of one file; without a writer they are only counted. */
 static enum wsc_err take_samples(struct job *j, struct data_part *part, int64_t first, int64_t n,
                                  struct store_samples_writer *w)
 {
@@ -258,7 +257,7 @@ static enum wsc_err write_part(struct job *j, int p)
     return data_params_write(j->tmp[p], j->make, j->made, part);
 }
 
-/* A val/ of an earlier run must not stay beside a train/ that now has its text. */
+/* A val/ of an earlier run must not remain beside a train/ that may contain its text. */
 static enum wsc_err put_in_place(struct job *j)
 {
     for (int p = 0; p < DATA_N_PARTS; p++) {
@@ -272,7 +271,7 @@ static enum wsc_err put_in_place(struct job *j)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Folders of the parts and of the corpus; one that is not ours stops the run here. */
+/* Set the folders of the parts and of the corpus; error for a folder of another program. */
 static enum wsc_err name_folders(struct job *j)
 {
     const char *out = j->make->out_dir;
@@ -288,7 +287,7 @@ static enum wsc_err name_folders(struct job *j)
     return wsc_file_mkdir_above(j->work);
 }
 
-/* The first half: tokens of all documents, resumed where a state allows it. */
+/* The first half: tokens of all documents, resumed if there is a state. */
 static enum wsc_err make_corpus(struct job *j)
 {
     TRY(data_corpus_open(&j->corpus, j->work, j->make, &j->inputs));
@@ -306,7 +305,7 @@ static enum wsc_err make_corpus(struct job *j)
     return WSC_OK;
 }
 
-/* The parts get their names at the end, together, when all are complete. */
+/* The parts are renamed at the end, when all are complete. */
 static enum wsc_err run(struct job *j)
 {
     const struct data_make *m = j->make;
@@ -325,14 +324,15 @@ static enum wsc_err run(struct job *j)
     return WSC_OK;
 }
 
-/* What a failed run left stays only where a later one can resume it. */
+/* The files of a failed run are kept only if a later run can resume it. */
 static void clean_up(struct job *j, enum wsc_err rc)
 {
     char *state = j->work ? wsc_asprintf(WSC_MEM_DATA, "%s/state", j->work) : NULL;
     bool keep = rc == WSC_IO && state && access(state, F_OK) == 0;
     wsc_free(state);
     if (keep || !j->work) return;
-    for (int p = 0; p < DATA_N_PARTS && j->corpus; p++) /* else the folder may be another run's */
+    for (int p = 0; p < DATA_N_PARTS && j->corpus;
+         p++) /* without a corpus the folder may belong to another run */
         data_folder_remove(j->tmp[p]);
     if (j->corpus) data_folder_remove(j->work);
     if (rc && j->out_is_new) {

@@ -43,7 +43,7 @@ uint64_t data_state_chain(uint64_t chain, const unsigned char *block, int64_t n)
 
 /* ---- identity -------------------------------------------------------------------------------- */
 
-/* With its NUL, so that two texts do not run into one another; NULL is no text. */
+/* Add a text with its NUL, so that two texts are separated; NULL adds nothing. */
 static void add_text(uint64_t *hash, const char *text)
 {
     *hash = wsc_hash64(text ? text : "", text ? strlen(text) + 1 : 0, *hash);
@@ -63,7 +63,7 @@ enum wsc_err data_state_identity(const struct data_make *m, const struct data_in
                               m->seed,    m->samples_per_file,
                               m->type,    (int64_t)data_tokenizer_identity(m->tokenizer),
                               m->use_vsl, (int64_t)m->variant};
-    *identity = 2; /* version of what is made */
+    *identity = 2; /* version of the format of datasets */
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         add_number(identity, number[i]);
     *identity = wsc_hash64(m->share, sizeof m->share, *identity);
@@ -81,7 +81,7 @@ enum wsc_err data_state_identity(const struct data_make *m, const struct data_in
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* The text of the state with the hash of its lines at the end. */
+/* Write the state as text, with the hash of its lines at the end. */
 static size_t print(const struct data_state *state, char text[TEXT_BYTES])
 {
     size_t n = (size_t)snprintf(text, TEXT_BYTES, "wsc data state 1\n");
@@ -107,7 +107,8 @@ enum wsc_err data_state_write(const struct data_state *state, const char *folder
     return data_file_write(folder, "state", put_state, state);
 }
 
-/* The sum finds accidents; who writes a new one can still not name places that cannot be. */
+/* The hash detects accidental damage. This function rejects impossible positions in a file that was
+ * written on purpose. */
 static bool is_possible(const struct data_state *s)
 {
     const int64_t count[] = {s->place.file,  s->place.offset, s->n_tokens,
@@ -117,7 +118,7 @@ static bool is_possible(const struct data_state *s)
     return s->used >= -1 && (s->done == 0 || s->done == 1);
 }
 
-/* The numbers of the lines; right when they print as the same text again. */
+/* Parse the lines; they are correct if printing the numbers gives an equal text. */
 static bool parse(struct data_state *state, const char *text, size_t n)
 {
     char again[TEXT_BYTES];
@@ -140,5 +141,5 @@ enum wsc_err data_state_read(struct data_state *state, const char *folder, bool 
     if (rc && rc != WSC_FORMAT) return rc;
     if (text) *good = parse(state, text, n);
     wsc_free(text);
-    return WSC_OK; /* one that is too long is as damaged as one that does not parse */
+    return WSC_OK; /* a file that is too long is treated as damaged */
 }

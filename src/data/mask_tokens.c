@@ -8,7 +8,8 @@
 
 #include <wsc/rng.h>
 
-/* Elements of a sample's stream: those of the permutation, then two of each chosen token. */
+/* Elements of a sample's stream of random numbers: those of the permutation, then two for each
+ * chosen token. */
 enum { REPLACEMENT = 1 << 24 };
 
 static uint64_t word(const struct data_cloze *c, int64_t i)
@@ -16,7 +17,7 @@ static uint64_t word(const struct data_cloze *c, int64_t i)
     return wsc_rng_u64(c->seed, wsc_rng_stream(WSC_RNG_CLOZE, c->draw), (uint64_t)i);
 }
 
-/* Uniform in [0, n): the upper bits of a product, which favour none beyond 2^-32. */
+/* A random number, uniform in [0, n) up to 2^-32: the upper bits of a product. */
 static int64_t below(const struct data_cloze *c, int64_t i, int64_t n)
 {
     return (int64_t)((word(c, i) >> 32) * (uint64_t)n >> 32);
@@ -28,7 +29,7 @@ static bool is_special(const struct data_cloze *c, int32_t id)
     return id == s.cls || id == s.sep || id == s.pad || id == s.mask;
 }
 
-/* A token that is none of the special ones. */
+/* A random token that is not a special one. */
 static int32_t random_token(const struct data_cloze *c, int64_t i)
 {
     const int64_t n = data_wordpiece_n(c->words);
@@ -38,7 +39,7 @@ static int32_t random_token(const struct data_cloze *c, int64_t i)
     return id;
 }
 
-/* First and end of the word whose piece stands at @p i. */
+/* First and end of the word that has the piece at @p i. */
 static void word_around(const struct data_cloze *c, const int32_t *ids, int64_t n, int64_t i,
                         int64_t *first, int64_t *end)
 {
@@ -63,7 +64,7 @@ static void permute(const struct data_cloze *c, int64_t n, int32_t *order)
     }
 }
 
-/* What stands in the place of token @p i. */
+/* The replacement of token @p i. */
 static int32_t replacement(const struct data_cloze *c, int64_t i, int32_t id)
 {
     const int64_t tenth = below(c, REPLACEMENT + 2 * i, 10);
@@ -71,7 +72,7 @@ static int32_t replacement(const struct data_cloze *c, int64_t i, int32_t id)
     return tenth == 8 ? random_token(c, REPLACEMENT + 2 * i + 1) : id;
 }
 
-/* Half to even, as Python rounds. */
+/* Number of masked tokens, rounded half to even as in Python. */
 static int64_t wanted(const struct data_cloze *c, int64_t n)
 {
     const double exact = (double)n * c->share;

@@ -9,32 +9,32 @@
 
 #include <string.h>
 
-/* The symbols of a word: a word only gets shorter, so its place stays. */
+/* The symbols of a word: a word only becomes shorter, so its position stays. */
 struct span {
     int64_t at, count;
     int32_t n;
 };
 
 struct entry {
-    int64_t count, pair; /* number of a pair, and its count when this was put into the heap */
+    int64_t count, pair; /* number of a pair, and its count when it was put into the heap */
 };
 
-/* A list of the words that have a pair or had it, in `node`; who has lost it is found out at the
- * merge. */
+/* A list, in `node`, of the words that have a pair or had it; the merge detects which of them still
+ * have it. */
 struct node {
     int32_t word;
-    int64_t next; /* -1: the last */
+    int64_t next; /* -1: end of the list */
 };
 
 struct data_merges {
-    int32_t *symbol; /* of all words one after the other */
+    int32_t *symbol; /* symbols of all words, one word after the other */
     int64_t n_symbols, symbol_room;
     struct span *word;
     int64_t n_words, word_room;
     bool started;
-    struct data_words *pair; /* by the bytes of two ids */
+    struct data_words *pair; /* pairs, by the bytes of two ids */
     struct pair {
-        int64_t count, first; /* first: node of a word that has or had it; -1: none */
+        int64_t count, first; /* first: node of the first word of the list; -1: none */
         bool is_fresh;        /* in `fresh` */
     } * pairs;
     int64_t pair_room;
@@ -42,9 +42,9 @@ struct data_merges {
     int64_t n_nodes, node_room;
     struct entry *heap;
     int64_t n_heap, heap_room;
-    int64_t *fresh; /* pairs that the merge at hand makes */
+    int64_t *fresh; /* pairs that the current merge makes */
     int64_t n_fresh, fresh_room;
-    int32_t joined; /* symbol of the merge at hand; -1: none */
+    int32_t joined; /* symbol of the current merge; -1: none */
 };
 
 enum wsc_err data_merges_create(struct data_merges **out)
@@ -83,8 +83,8 @@ enum wsc_err data_merges_add(struct data_merges *m, const int32_t *symbol, int64
 
 /* ---- the heap -------------------------------------------------------------------------------- */
 
-/* The most frequent pair, and among equally frequent ones that of the smaller ids: big-endian bytes
- * compare like the ids. */
+/* True for the more frequent pair, and of equally frequent ones for that with the smaller ids:
+ * big-endian bytes have the order of the ids. */
 static bool goes_first(const struct data_merges *m, const struct entry *a, const struct entry *b)
 {
     int64_t n;
@@ -93,7 +93,8 @@ static bool goes_first(const struct data_merges *m, const struct entry *a, const
     return memcmp(left, data_words_text(m->pair, b->pair, &n), (size_t)n) < 0;
 }
 
-/* Into the heap with its count of now; counts change without the heap (data_merges_next). */
+/* Put a pair into the heap with its current count; later changes of counts do not change the heap
+ * (data_merges_next). */
 static enum wsc_err push(struct data_merges *m, int64_t pair)
 {
     const struct entry e = {m->pairs[pair].count, pair};
@@ -120,7 +121,7 @@ static struct entry pop(struct data_merges *m)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* Big-endian, so that the bytes compare like the ids. */
+/* Big-endian, so that the bytes have the order of the ids. */
 static void pair_key(int32_t left, int32_t right, unsigned char key[8])
 {
     for (int b = 0; b < 4; b++) {
@@ -138,8 +139,8 @@ static void ids_of(const struct data_merges *m, int64_t pair, int32_t ids[2])
                            key[3]);
 }
 
-/* A pair of the symbol that was made just now may be new, or in words that it was not in; then its
- * list and its place in the heap change. */
+/* A pair with the new symbol may be new, or occur in additional words: mark it, so that its list
+ * and its position in the heap are updated. */
 static enum wsc_err freshen(struct data_merges *m, int64_t pair, int32_t word)
 {
     struct pair *p = &m->pairs[pair];
@@ -155,7 +156,7 @@ static enum wsc_err freshen(struct data_merges *m, int64_t pair, int32_t word)
     return WSC_OK;
 }
 
-/* The pair of the symbols at @p at in @p word: @p times more of it. */
+/* Add @p times to the count of the pair at @p at in @p word. */
 static enum wsc_err add_pair(struct data_merges *m, int32_t word, int64_t at, int64_t times)
 {
     const int32_t left = m->symbol[at], right = m->symbol[at + 1];
@@ -171,7 +172,7 @@ static enum wsc_err add_pair(struct data_merges *m, int32_t word, int64_t at, in
     return made && times > 0 ? freshen(m, pair, word) : WSC_OK;
 }
 
-/* Pairs that arose in a merge enter the heap with their final counts, once. */
+/* Put the pairs that a merge made into the heap, once, with their final counts. */
 static enum wsc_err push_fresh(struct data_merges *m)
 {
     for (int64_t i = 0; i < m->n_fresh; i++) {
@@ -219,8 +220,8 @@ static void replace_pair(struct data_merges *m, struct span *s, const int32_t id
     s->n = n;
 }
 
-/* The words that have the pair lose their pairs and count again after the merge; other words are
- * not touched, which makes a merge cheap. */
+/* Subtract the pairs of the words that have the pair, merge, and add their pairs again. Other words
+ * are not processed, which makes a merge cheap. */
 static enum wsc_err merge_pair(struct data_merges *m, int64_t pair, const int32_t ids[2],
                                int32_t id)
 {
@@ -236,7 +237,7 @@ static enum wsc_err merge_pair(struct data_merges *m, int64_t pair, const int32_
     return push_fresh(m);
 }
 
-/* The pair that is most frequent now; -1: none is left that is frequent enough. */
+/* The most frequent pair; -1: no pair is frequent enough. */
 static enum wsc_err next_pair(struct data_merges *m, int64_t least, int64_t *pair)
 {
     for (*pair = -1; m->n_heap;) {
@@ -246,7 +247,7 @@ static enum wsc_err next_pair(struct data_merges *m, int64_t least, int64_t *pai
         *pair = top.pair;
         if (count == top.count) return WSC_OK;
         *pair = -1;
-        TRY(push(m, top.pair)); /* its count has changed since */
+        TRY(push(m, top.pair)); /* its count has changed since it was put into the heap */
     }
     return WSC_OK;
 }

@@ -15,14 +15,14 @@
 
 static const double noise_density = 0.15, mean_span = 3;
 
-/* A sample: a line, and the first of its tokens. */
+/* A sample: a line, and the index of its first token. */
 struct piece {
     int64_t line, first;
 };
 
 struct data_pair_texts {
     const struct data_pair_rules *rules;
-    struct data_lines source, target; /* target: of translations */
+    struct data_lines source, target; /* target: only for translations */
     bool spans;
     int64_t most;        /* tokens of a piece */
     struct piece *piece; /* owned */
@@ -34,7 +34,7 @@ struct data_pair_texts {
 /* ---- which samples there are ------------------------------------------------------------------
  */
 
-/* Tokens of source and target of a piece of @p n, with one more each for the end. */
+/* Tokens of source and target of a piece of @p n tokens, each with one more for the end. */
 static void corrupted(int64_t n, int64_t *source, int64_t *target)
 {
     const double noise = rint((double)n * noise_density), spans = rint(noise / mean_span);
@@ -42,7 +42,7 @@ static void corrupted(int64_t n, int64_t *source, int64_t *target)
     *target = (int64_t)noise + (int64_t)spans + 1;
 }
 
-/* The longest piece whose source fits. */
+/* Find the longest piece whose source fits. */
 static enum wsc_err set_most(struct data_pair_texts *t)
 {
     int64_t source, target;
@@ -131,7 +131,7 @@ int64_t data_pair_texts_n(const struct data_pair_texts *t)
 /* ---- spans ------------------------------------------------------------------------------------
  */
 
-/* The random numbers of a sample, one after the other. */
+/* A sequence of random numbers for one sample. */
 struct draws {
     uint64_t seed, stream, next;
 };
@@ -141,8 +141,8 @@ static int64_t below(struct draws *d, int64_t n)
     return (int64_t)((wsc_rng_u64(d->seed, d->stream, d->next++) >> 32) * (uint64_t)n >> 32);
 }
 
-/* Lengths of @p parts parts of @p n tokens, none empty, all ways alike: of the n - 1 places between
- * tokens, parts - 1 are ends (Knuth, TAOCP 2, algorithm S). */
+/* Cut @p n tokens into @p parts non-empty parts at random, all divisions equally likely: of the n -
+ * 1 positions between tokens, parts - 1 are ends (Knuth, TAOCP 2, algorithm S). */
 static void cut(struct draws *d, int64_t n, int64_t parts, int32_t *length)
 {
     int64_t wanted = parts - 1, part = 0;
@@ -156,7 +156,7 @@ static void cut(struct draws *d, int64_t n, int64_t parts, int32_t *length)
     }
 }
 
-/* Which of the first @p n tokens are noise: spans that are none and spans that are alternate. */
+/* Choose which of the first @p n tokens are noise: spans without and with noise alternate. */
 static void choose_noise(const struct data_pair_texts *t, int64_t n, struct draws *d,
                          int32_t *lengths)
 {
@@ -176,8 +176,8 @@ static void choose_noise(const struct data_pair_texts *t, int64_t n, struct draw
     }
 }
 
-/* Tokens that are not @p hidden, and for each run of the others a sentinel, the last number first;
- * returns how many. */
+/* Copy the tokens that are not @p hidden, and for each run of hidden ones a sentinel, highest
+ * number first. Returns the length. */
 static int64_t with_sentinels(const struct data_pair_texts *t, int64_t n, bool hidden, int32_t *out)
 {
     const struct data_pair_rules *r = t->rules;
@@ -196,8 +196,8 @@ static int64_t with_sentinels(const struct data_pair_texts *t, int64_t n, bool h
 /* ---- samples ----------------------------------------------------------------------------------
  */
 
-/* Rows of a sample from its tokens: @p n of the source are there, and @p m of the target from its
- * second place on. */
+/* Complete the rows of a sample: @p n tokens of the source are there, and @p m of the target from
+ * its second position on. */
 static void finish(const struct data_pair_texts *t, int64_t n, int64_t m, int32_t *rows)
 {
     const struct data_pair_rules *r = t->rules;
@@ -228,7 +228,7 @@ void data_pair_texts_read(struct data_pair_texts *t, int64_t i, uint64_t draw, i
         struct draws d = {r->seed, wsc_rng_stream(WSC_RNG_SPANS, draw), 0};
         const int64_t all =
             data_lines_ids(&t->source, r->words, p->line, p->first, t->most, t->tokens);
-        /* lengths of the spans fit the row of token types, which pairs have not */
+        /* the lengths of the spans are stored in the row of token types, which pairs do not use */
         int32_t *lengths = rows + DATA_ROW_TYPES * (r->T_source + r->T_target);
         choose_noise(t, all, &d, lengths);
         memset(lengths, 0, (size_t)(r->T_source + r->T_target) * sizeof *lengths);

@@ -6,8 +6,8 @@
 #include <wsc/check.h>
 #include <wsc/rng.h>
 
-/* Luby & Rackoff 1988: four rounds make a pseudorandom permutation; twice as many for the small
- * halves that small datasets have. */
+/* Luby & Rackoff 1988: four rounds make a pseudorandom permutation; twice as many here, because
+ * small datasets have small halves. */
 enum { ROUNDS = 8 };
 
 /* One pass through a balanced Feistel network on 2 half_bits bits. */
@@ -30,7 +30,8 @@ int64_t data_permute(int64_t i, int64_t n, uint64_t seed, uint64_t epoch)
     while (1LL << 2 * half_bits < n)
         half_bits++;
     uint64_t stream = wsc_rng_stream(WSC_RNG_SHUFFLE, epoch), x = (uint64_t)i;
-    /* Walk the cycle until it is back inside; the domain is below 4 n, or 4 for the smallest n. */
+    /* Walk along the cycle until the value is in the range; the domain is below 4 n, or 4 for the
+     * smallest n. */
     do {
         x = feistel(x, half_bits, seed, stream);
     } while (x >= (uint64_t)n);

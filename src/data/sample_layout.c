@@ -20,16 +20,16 @@ struct data_samples {
     int64_t n, n_tokens;
     FILE *first; /* of VSL: int64 (n + 1), first token of each sample and the end of the last */
     char *first_path;
-    int32_t *ids; /* of a sample, and one more */
+    int32_t *ids; /* ids of a sample, and one more */
 };
 
 /* ---- cutting by texts ------------------------------------------------------------------------ */
 
-/* Texts are laid into samples in their order. */
+/* State while texts are put into samples in their order. */
 struct layout {
     struct data_samples *s;
-    int64_t used; /* places of the sample at hand */
-    int64_t text; /* first token of the text at hand */
+    int64_t used; /* used positions of the current sample */
+    int64_t text; /* first token of the current text */
 };
 
 static enum wsc_err put_first(struct data_samples *s, int64_t token)
@@ -38,8 +38,8 @@ static enum wsc_err put_first(struct data_samples *s, int64_t token)
     return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", s->first_path, strerror(errno));
 }
 
-/* @p n places from token @p first on: into the sample at hand if they fit, else a new sample
- * begins here. */
+/* Put @p n tokens from @p first on into the current sample if they fit; otherwise begin a new
+ * sample. */
 static enum wsc_err lay_piece(struct layout *l, int64_t first, int64_t n)
 {
     const int64_t T = l->s->make->T;
@@ -52,7 +52,7 @@ static enum wsc_err lay_piece(struct layout *l, int64_t first, int64_t n)
     return put_first(l->s, first);
 }
 
-/* The text ends with the EOS at @p end. */
+/* Put the text that ends with the EOS at @p end into samples. */
 static enum wsc_err lay_text(struct layout *l, int64_t end)
 {
     const int64_t T = l->s->make->T;
@@ -62,8 +62,8 @@ static enum wsc_err lay_text(struct layout *l, int64_t end)
     return WSC_OK;
 }
 
-/* Cut at each EOS; texts without a last EOS end with the corpus and are not laid, since no token
- * follows them. */
+/* Divide the corpus at each EOS. A text without a last EOS is left out, because no token follows
+ * it. */
 static enum wsc_err scan(struct layout *l, int32_t *ids)
 {
     struct data_samples *s = l->s;
@@ -78,7 +78,7 @@ static enum wsc_err scan(struct layout *l, int32_t *ids)
     return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", s->first_path, strerror(errno));
 }
 
-/* The places of all samples go to a file: their number has no bound. */
+/* The first tokens of all samples are written to a file, because their number has no limit. */
 static enum wsc_err cut_by_texts(struct data_samples *s, const char *folder)
 {
     struct layout l = {.s = s};
@@ -107,11 +107,12 @@ static enum wsc_err find_tokens(struct data_samples *s, int64_t i, int64_t *firs
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Every token but the first is a label once. */
+/* Without use_vsl, every token except the first one is a label once. */
 static enum wsc_err cut(struct data_samples *s, const char *folder)
 {
     const int64_t T = s->make->T;
-    const int64_t most = s->make->use_vsl ? 2 * T + 1 : T + 1; /* an EOS after every place */
+    /* each position may have an EOS after it */
+    const int64_t most = s->make->use_vsl ? 2 * T + 1 : T + 1;
     TRY_MEM(s->ids, wsc_alloc_raw(WSC_MEM_DATA, (size_t)most, sizeof *s->ids));
     if (s->make->use_vsl) return cut_by_texts(s, folder);
     s->n = s->n_tokens > 1 ? (s->n_tokens - 1 + T - 1) / T : 0;
@@ -156,7 +157,7 @@ int data_samples_rows(const struct data_samples *s)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Padding counts in no row: pad_id, mask 0. */
+/* Padding has mask 0 and pad_id as input. */
 static void pad(const struct data_samples *s, int32_t *rows, int64_t n_places)
 {
     const int64_t T = s->make->T;
@@ -166,7 +167,7 @@ static void pad(const struct data_samples *s, int32_t *rows, int64_t n_places)
             rows[r * T + t] = filling[r];
 }
 
-/* Inputs are tokens i T on, labels those one further. */
+/* Inputs are the tokens from i T on, labels the tokens after them. */
 static enum wsc_err read_plain(struct data_samples *s, int64_t i, int32_t *rows, int64_t *n_places)
 {
     const int64_t T = s->make->T, left = s->n_tokens - 1 - i * T, n = left < T ? left : T;
@@ -179,7 +180,7 @@ static enum wsc_err read_plain(struct data_samples *s, int64_t i, int32_t *rows,
     return WSC_OK;
 }
 
-/* Place t has the input @p id and what follows it in its text as label. */
+/* Set position t: input @p id, and as label the next token of its text. */
 static void put_place(const struct data_samples *s, int32_t *rows, int64_t t, const int32_t *id,
                       int32_t position)
 {
@@ -190,8 +191,8 @@ static void put_place(const struct data_samples *s, int32_t *rows, int64_t t, co
     rows[4 * T + t] = position;
 }
 
-/* Positions begin at 0 with each text; the span of a place is the number of places after it in its
- * text, counted from the end. */
+/* Positions begin at 0 in each text; the span of a token is the number of tokens after it in its
+ * text. */
 static enum wsc_err read_texts(struct data_samples *s, int64_t i, int32_t *rows, int64_t *n_places)
 {
     const int64_t T = s->make->T;

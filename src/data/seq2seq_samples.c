@@ -13,7 +13,7 @@
 
 enum feature { INPUT_IDS, ATTENTION, DECODER_IDS, DECODER_ATTENTION, LABELS, N_FEATURES };
 
-/* Where a feature goes: row of a sample, source or target. */
+/* Destination of a feature: row of a sample, source or target. */
 static const struct {
     const char *name;
     int row;
@@ -100,7 +100,8 @@ enum wsc_err data_seq2seq_read(struct data_seq2seq *p, int64_t i, int32_t *rows)
     for (int64_t t = p->T[0]; t < T; t++) {
         const int32_t mask = rows[DATA_ROW_MASK * T + t];
         rows[DATA_ROW_ATTENDS * T + t] = mask;
-        if (!mask) rows[DATA_ROW_LABELS * T + t] = 0; /* any number stands there */
+        /* masked labels may have any value in the file */
+        if (!mask) rows[DATA_ROW_LABELS * T + t] = 0;
     }
     return WSC_OK;
 }

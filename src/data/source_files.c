@@ -44,7 +44,7 @@ static enum wsc_err add_entry(struct data_source *s, const char *dir, const char
     return rc;
 }
 
-/* How to make what is missing: the folder's part goes, `wsc data` adds it. */
+/* Hint for missing data: remove the part of the path that `wsc data` adds. */
 static enum wsc_err hint_to_make(enum wsc_err rc, const struct data_source *s, const char *dir)
 {
     static const char *const part[] = {"/train", "/val", "/test"};
@@ -81,7 +81,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct data_file *)a)->path, ((const struct data_file *)b)->path);
 }
 
-/* The files of encoders that a folder's own list names. */
+/* Add the files of encoders that the list of a folder names. */
 static enum wsc_err add_listed(struct data_source *s, const struct zoo_input *input,
                                const char *dir)
 {
@@ -95,7 +95,7 @@ static enum wsc_err add_listed(struct data_source *s, const struct zoo_input *in
     }
 }
 
-/* The files of data set @p k, after those of the ones before. */
+/* Append the files of data set @p k to those of the sets before it. */
 enum wsc_err data_source_list(struct data_source *s, const struct zoo_input *input, int k)
 {
     struct data_set *set = &s->set[k];
@@ -123,7 +123,7 @@ static bool is_open(const struct data_file *f)
     return f->open || f->pairs;
 }
 
-/* Descriptors are few and samples come in any order: the file that was used longest ago goes. */
+/* Close the least recently used file: descriptors are few, and samples come in any order. */
 static void close_oldest(struct data_source *s)
 {
     struct data_file *oldest = NULL;
@@ -135,7 +135,7 @@ static void close_oldest(struct data_source *s)
     s->n_open--;
 }
 
-/* Have the file open and mark it as used now. */
+/* Open the file if needed, and mark it as used. */
 static enum wsc_err use_file(struct data_source *s, struct data_file *f)
 {
     f->used = ++s->tick;
@@ -149,7 +149,7 @@ static enum wsc_err use_file(struct data_source *s, struct data_file *f)
     return WSC_OK;
 }
 
-/* Tokens of a sequence, and samples, of an open file. */
+/* Tokens of a sequence of an open file; below, its number of samples. */
 static int64_t T_of(const struct data_file *f)
 {
     return f->pairs ? data_pairs_T(f->pairs) : store_samples_T(f->open);
@@ -160,8 +160,8 @@ static int64_t n_of(const struct data_file *f)
     return f->pairs ? data_pairs_n(f->pairs) : store_samples_n(f->open);
 }
 
-/* Files with spans belong to use_vsl and files without do not: each mistake gets the hint that
- * ends it. */
+/* Files with spans need use_vsl, files without need that it is off: each mistake has its own hint.
+ * */
 static enum wsc_err check_rows(const struct data_source *s, const struct data_file *f)
 {
     int rows = store_samples_rows(f->open);
@@ -190,8 +190,8 @@ static enum wsc_err wrong_length(const struct data_source *s, const struct data_
         s->sinks || s->own_length || T > s->T ? "" : "; sink tokens need data_transforms here too");
 }
 
-/* Each file is looked at once before the run: first in another process (store_probe), since a
- * damaged file can bring HDF5 down; then rows, length and number of samples. */
+/* Check each file once before the run: first in another process (store_probe), because a damaged
+ * file can crash HDF5; then its rows, length and number of samples. */
 static enum wsc_err check_gpt_file(struct data_source *s, struct data_file *f)
 {
     TRY(store_probe(f->path));
@@ -216,7 +216,8 @@ enum wsc_err data_source_look(struct data_source *s, struct data_set *set, struc
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The last file that begins at or before sample @p i; empty files begin where the next one does. */
+/* The last file that begins at or before sample @p i; an empty file begins where the next one
+ * begins. */
 static struct data_file *file_of(const struct data_source *s, const struct data_set *set, int64_t i)
 {
     int lo = set->first_file, hi = set->first_file + set->n_files - 1;
@@ -230,7 +231,7 @@ static struct data_file *file_of(const struct data_source *s, const struct data_
     return &s->file[lo];
 }
 
-/* Another program may have replaced the file since it was first looked at. */
+/* Check the file again, because another program may have replaced it. */
 static enum wsc_err check_unchanged(const struct data_source *s, const struct data_file *f,
                                     int64_t i)
 {
@@ -268,7 +269,8 @@ void data_source_close_files(struct data_source *s)
     s->n_files = 0;
 }
 
-/* Bytes of all files; INT64_MAX when one cannot be looked at, which its sum then says. */
+/* Bytes of all files; INT64_MAX if one cannot be read, which the computation of its sum then
+ * reports. */
 static int64_t bytes_of(const struct data_source *s)
 {
     int64_t sum = 0;

@@ -11,7 +11,7 @@
 
 __extension__ typedef __int128 wide; /* products of two numbers of samples */
 
-/* Ranges of samples: shares are cut to whole samples downwards, as the Model Zoo does. */
+/* Set the ranges of samples: fractions are rounded down to whole samples, as in the Model Zoo. */
 void data_source_choose(struct data_set *set, const struct zoo_subset *subset)
 {
     for (int i = 0; i < subset->n; i++) {
@@ -25,8 +25,8 @@ void data_source_choose(struct data_set *set, const struct zoo_subset *subset)
     if (!subset->n) set->n_used = set->n;
 }
 
-/* An epoch of a mixture is as long as it takes to see every sample of every data set whose share
- * is above 5 %, as the Model Zoo defines it; of all of them when none is. */
+/* An epoch of a mixture is as long as needed to see every sample of every data set with a weight
+ * above 5 %, as the Model Zoo defines it; of all data sets if no weight is. */
 enum wsc_err data_source_mix(struct data_source *s, const struct zoo_input *input)
 {
     double sum = 0, total = 0, all = 0;
@@ -42,24 +42,24 @@ enum wsc_err data_source_mix(struct data_source *s, const struct zoo_input *inpu
     if (!(total > 0)) total = all;
     if (total > (double)DATA_MAX_SAMPLES)
         return WSC_RAISE(WSC_CONFIG, "mixture: an epoch of %.3g samples is too long", total);
-    for (int k = 0; k < s->n_sets; k++) /* a product that is whole stays so */
+    for (int k = 0; k < s->n_sets; k++) /* a product that is a whole number stays one */
         s->set[k].n_epoch = (int64_t)(total * (input->weight[k] / sum) + 1e-6);
     return WSC_OK;
 }
 
-/* Place @p at of an epoch of s->n, which is mixed without shuffling: each data set spreads its
- * samples evenly, the j-th of M at (2 j + 1) / (2 M) of the epoch, and of equal places the set that
- * is named first comes first.  This is the number of samples of @p set before the j-th of @p of. */
+/* Without shuffling, each data set of a mixture spreads its samples evenly over an epoch of s->n:
+ * the j-th of M is at (2 j + 1) / (2 M) of the epoch; of equal positions the data set that comes
+ * first in the file is first. Returns the number of samples of @p set before the j-th of @p of. */
 static int64_t count_before(const struct data_source *s, int set, int of, int64_t j)
 {
     wide M = s->set[set].n_epoch, N = s->set[of].n_epoch;
-    wide limit = (2 * (wide)j + 1) * M; /* l counts while (2 l + 1) N < limit */
+    wide limit = (2 * (wide)j + 1) * M; /* sample l counts while (2 l + 1) N < limit */
     if (set < of) limit += 1;
     wide n = (limit - N + 2 * N - 1) / (2 * N);
     return (int64_t)(n < 0 ? 0 : n > M ? M : n);
 }
 
-/* Place in the epoch of sample @p j of a set: j, and those of the other sets before it. */
+/* Index in the epoch of sample @p j of a set: j, plus the samples of the other sets before it. */
 static int64_t place_of(const struct data_source *s, int set, int64_t j)
 {
     int64_t place = j;
@@ -68,7 +68,7 @@ static int64_t place_of(const struct data_source *s, int set, int64_t j)
     return place;
 }
 
-/* The data set whose sample stands at @p at, and which of its samples. */
+/* Find the data set of element @p at, and which of its samples it is. */
 static const struct data_set *find_mixed(const struct data_source *s, int64_t at, int64_t *j)
 {
     for (int k = 0; k < s->n_sets; k++) {
@@ -87,7 +87,8 @@ static const struct data_set *find_mixed(const struct data_source *s, int64_t at
     return NULL;
 }
 
-/* One data set after the other: for orders that are shuffled. */
+/* Find an element if the data sets are arranged one after the other, for orders that are shuffled.
+ * */
 static const struct data_set *find_stacked(const struct data_source *s, int64_t at, int64_t *j)
 {
     const struct data_set *set = s->set;
@@ -97,8 +98,8 @@ static const struct data_set *find_stacked(const struct data_source *s, int64_t 
     return set;
 }
 
-/* Element @p i of an epoch in [0, s->n): whole copies of the data and a part of one when
- * num_samples is more than there are. */
+/* Element @p i of an epoch in [0, s->n): if num_samples is larger than the data, whole copies of
+ * the data and a part of one. */
 int64_t data_source_order(const struct data_source *s, int64_t i, uint64_t epoch)
 {
     const uint64_t last_copy = (uint64_t)1 << 55 | epoch;
@@ -109,7 +110,7 @@ int64_t data_source_order(const struct data_source *s, int64_t i, uint64_t epoch
     return i < whole ? i % s->n : data_permute(i - whole, s->n, s->seed, last_copy);
 }
 
-/* Sample @p i of those of a data set that are used, counted over its files. */
+/* Index over the files of sample @p i among the used samples of a data set. */
 static int64_t in_files(const struct data_set *set, int64_t i)
 {
     for (int r = set->n_ranges - 1; r >= 0; r--)

@@ -34,7 +34,7 @@ int32_t *data_source_rows(const struct data_source *s, int k)
     return s->sample + (int64_t)k * s->n_rows * s->T;
 }
 
-/* Position t of a sequence of the sample: the row that is out of range, or -1. */
+/* The row that is out of range at position t of a sequence; -1: none. */
 static int bad_row(const struct data_source *s, int32_t *rows, int64_t t)
 {
     const int32_t mask = rows[s->T + t];
@@ -42,13 +42,12 @@ static int bad_row(const struct data_source *s, int32_t *rows, int64_t t)
         int32_t *x = &rows[row * s->T + t];
         if (*x >= 0 && *x <= row_limit(s, row)) continue;
         if (row != 2 || mask) return row;
-        *x = 0; /* does not count; in range it can be used as an index */
+        *x = 0; /* the token does not count; with a value in range it can be used as an index */
     }
     return -1;
 }
 
-/* What samples of encoders, packed or not, may hold; labels of classes are checked against the
- * model by the run. */
+/* Check the values of samples of encoders; the run checks labels of classes against the model. */
 static enum wsc_err check_example(struct data_source *s, const struct data_file *f, int64_t i)
 {
     static const char *const name[DATA_PACKED_ROWS] = {
@@ -75,15 +74,15 @@ static enum wsc_err check_example(struct data_source *s, const struct data_file 
                      (long long)(i - f->first));
 }
 
-/* Which text of a pair, of both one after the other, for the names of its rows. */
+/* The name of the text of a pair that has element @p at. */
 static const char *text_name(const struct data_source *s, int64_t at)
 {
     if (s->sequences == 1) return "";
     return at < s->T ? "chosen_" : "rejected_";
 }
 
-/* Value @p at of the sample just read, in digits.  One of a pair that is beyond int32 came from one
- * of several files or datasets; it is not looked up there. */
+/* Write value @p at of the current sample in digits. A value of a pair beyond int32 is not shown
+ * exactly, because it came from one of several files or datasets. */
 static enum wsc_err digits_of(const struct data_source *s, const struct data_file *f, int64_t i,
                               int64_t at, char text[STORE_DIGITS])
 {

@@ -14,7 +14,7 @@ enum { NAME_BYTES = 256 };
 struct reader {
     struct data_json json;
     struct data_squad_paragraph paragraph;
-    struct data_squad_question *question; /* the one that is being read */
+    struct data_squad_question *question; /* the question that is being read */
     bool has_context, has_data;
     data_squad_fn take;
     void *ctx;
@@ -24,7 +24,7 @@ typedef enum wsc_err (*element_fn)(struct reader *r);
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* After an opening brace or bracket that comes next: is it closed at once? */
+/* Read the opening brace or bracket; *empty: the closing one follows. */
 static enum wsc_err open_and_peek(struct reader *r, char opens, char closes, bool *empty)
 {
     int c = 0;
@@ -85,7 +85,7 @@ static enum wsc_err answer_member(struct reader *r, const char *name)
     return data_json_skip(&r->json);
 }
 
-/* The first one counts. */
+/* The first answer counts. */
 static enum wsc_err read_answer(struct reader *r)
 {
     struct data_squad_question *q = r->question;
@@ -114,7 +114,7 @@ static enum wsc_err question_member(struct reader *r, const char *name)
     return data_json_skip(&r->json);
 }
 
-/* Memory of questions of the paragraph before is used again. */
+/* Reuses the memory of questions of the paragraph before. */
 static enum wsc_err next_question(struct reader *r)
 {
     struct data_squad_paragraph *p = &r->paragraph;

@@ -18,20 +18,20 @@ struct word {
     int64_t at, n, piece;
 };
 
-/* Words, pieces and texts of the paragraph at hand. */
+/* Words, pieces and texts of the current paragraph. */
 struct data_squad_scratch {
     struct word *word;
     int64_t n_words, word_room;
-    int32_t *word_of; /* of each character: the last word that has begun, -1: none */
+    int32_t *word_of; /* for each character: the last word that has begun, -1: none */
     int64_t n_chars, char_room;
     int32_t *piece; /* ids of the text */
     int64_t n_pieces, piece_room;
     int32_t *question, *answer; /* ids */
     int64_t n_question, question_room, n_answer, answer_room;
-    struct data_squad_text spelled, clean; /* words of the answer in the text, and the answer */
+    struct data_squad_text spelled, clean; /* words of the answer in the text; the answer itself */
 };
 
-/* Bytes of the character, and whether it separates words. */
+/* Bytes of the character; *space: it separates words. */
 static int64_t character(const char *text, int64_t n, bool *space)
 {
     const int length = data_utf8_length((const unsigned char *)text, n);
@@ -47,7 +47,7 @@ static enum wsc_err begin_word(struct data_squad_scratch *x, int64_t at)
     return WSC_OK;
 }
 
-/* Words of the text, and the word of each of its characters. */
+/* Find the words of the text, and the word of each of its characters. */
 static enum wsc_err find_words(struct data_squad_scratch *x, const struct data_squad_text *t)
 {
     bool space, after_space = true;
@@ -104,7 +104,7 @@ static enum wsc_err append(struct data_squad_text *to, const char *bytes, int64_
     return WSC_OK;
 }
 
-/* The words of a text with one space between two. */
+/* Write the words of a text with single spaces. */
 static enum wsc_err clean(struct data_squad_text *to, const struct data_squad_text *t)
 {
     bool space;
@@ -128,7 +128,7 @@ static int64_t count_characters(const struct data_squad_text *t)
     return count;
 }
 
-/* The words of the answer; *found is false when the text does not have it at its place. */
+/* Find the words of the answer; *found is false when the text does not have it at its position. */
 static enum wsc_err find_answer(struct data_squad *s, const struct data_squad_paragraph *p,
                                 const struct data_squad_question *q, struct answer *words,
                                 bool *found)
@@ -147,7 +147,8 @@ static enum wsc_err find_answer(struct data_squad *s, const struct data_squad_pa
     return WSC_OK;
 }
 
-/* The narrowest pieces within those of the words that spell the answer, else all of them. */
+/* Find the shortest range of pieces, within those of the words, that spells the answer; if there is
+ * none, use all pieces of the words. */
 static enum wsc_err narrow(struct data_squad *s, const struct data_squad_question *q,
                            const struct answer *words, struct answer *out)
 {
@@ -174,7 +175,7 @@ static void put(struct data_squad *s, const int32_t *ids, int64_t n)
     s->n_ids += n;
 }
 
-/* Pieces [first, first + n) of the text as a sample; @p answer NULL: the text has none. */
+/* Add pieces [first, first + n) of the text as a sample; @p answer NULL: the text has none. */
 static enum wsc_err add_window(struct data_squad *s, int64_t first, int64_t n, int64_t window,
                                const struct answer *answer)
 {

@@ -18,16 +18,18 @@ struct data_table {
     bool tabs;
     char *bytes;
     int64_t size;
-    int64_t *record; /* first byte of each, and the end of the last; the first names the columns */
+    /* first byte of each record, and the end of the last one; the first record has the names of
+     * columns */
+    int64_t *record;
     int64_t n, room;
-    char *field; /* the one that was read last */
+    char *field; /* the last field that was extracted */
     int64_t field_room;
 };
 
 /* ---- records ----------------------------------------------------------------------------------
  */
 
-/* The line in which byte @p end lies, and the column after the last newline before it. */
+/* The line of byte @p end, and the column after the last newline before it. */
 static int64_t line_of(const struct data_table *t, int64_t end, int64_t *column)
 {
     int64_t line = 1;
@@ -49,7 +51,8 @@ static enum wsc_err bad_byte(const struct data_table *t, int64_t at, const char 
                      what);
 }
 
-/* Tokens are looked up by their bytes, so that text of another encoding would be other tokens. */
+/* Tokens are looked up by their bytes, so text in another encoding would give other tokens: error.
+ * */
 static enum wsc_err check_utf8(const struct data_table *t)
 {
     const unsigned char *text = (const unsigned char *)t->bytes;
@@ -63,7 +66,7 @@ static enum wsc_err check_utf8(const struct data_table *t)
     return WSC_OK;
 }
 
-/* The byte after the record that begins at @p at; -1: a quote that opens in it does not close. */
+/* The byte after the record that begins at @p at; -1: a quote in it is not closed. */
 static int64_t record_end(const struct data_table *t, int64_t at)
 {
     bool quoted = false;
@@ -81,7 +84,7 @@ static enum wsc_err add_record(struct data_table *t, int64_t at)
     return WSC_OK;
 }
 
-/* Empty lines are no records. */
+/* Find the records; empty lines are skipped. */
 static enum wsc_err find_records(struct data_table *t)
 {
     int64_t at = 0;
@@ -94,7 +97,7 @@ static enum wsc_err find_records(struct data_table *t)
     }
     if (!t->n) return WSC_RAISE(WSC_FORMAT, "%s: has no line that names the columns", t->path);
     TRY(add_record(t, t->size));
-    t->n -= 2; /* the header, the end */
+    t->n -= 2; /* without the header and the end */
     return WSC_OK;
 }
 
@@ -125,7 +128,7 @@ enum wsc_err data_table_bad(const struct data_table *t, int64_t i, const char *w
 /* ---- fields -----------------------------------------------------------------------------------
  */
 
-/* A record being read. */
+/* State while a record is scanned. */
 struct scan {
     const struct data_table *table;
     int64_t at, end;
@@ -133,8 +136,8 @@ struct scan {
 };
 enum scanned { FIELD_BYTE, FIELD_END, RECORD_END };
 
-/* The next byte of a field, in *c, or what ends there.  A quote opens or closes; inside of quotes a
- * pair of them is one. */
+/* Read the next byte of a field into *c, or find what ends there. A quote opens or closes; a
+ * doubled quote inside quotes is one quote. */
 static enum scanned scan_next(struct scan *s, char *c)
 {
     const struct data_table *t = s->table;
@@ -167,7 +170,8 @@ static int count_fields(const struct data_table *t, int64_t r)
     return n;
 }
 
-/* A comma too many moves all columns after it, the label among them. */
+/* Check the number of fields: an additional comma would shift all columns after it, the label among
+ * them. */
 static enum wsc_err check_fields(const struct data_table *t)
 {
     const int columns = count_fields(t, 0);
@@ -201,7 +205,7 @@ enum wsc_err data_table_open(struct data_table **out, const char *path, bool tab
     return rc;
 }
 
-/* The field of record number @p r (0: the names) at @p column; -1 when there is none. */
+/* Copy the field of record number @p r (0: the names) at @p column; -1 when there is none. */
 static int64_t copy_field(struct data_table *t, int64_t r, int column)
 {
     struct scan s = {.table = t, .at = t->record[r], .end = t->record[r + 1]};
@@ -217,7 +221,7 @@ static int64_t copy_field(struct data_table *t, int64_t r, int column)
     return at_column == column ? n : -1;
 }
 
-/* Room for the longest field of a record. */
+/* Reserve memory for the longest field of a record. */
 static enum wsc_err reserve(struct data_table *t, int64_t r)
 {
     const int64_t n = t->record[r + 1] - t->record[r] + 1;
@@ -278,8 +282,8 @@ int64_t data_list_numbers(const char *text, int64_t n, int32_t *out, int64_t roo
     return count;
 }
 
-/* The character of an escape at @p text, which begins after the backslash; *used bytes of it.
- * Digits that are none, and numbers that are no character, give U+FFFD. */
+/* The character of the escape at @p text, after the backslash; *used: its bytes. Invalid digits and
+ * numbers that are not a character give U+FFFD. */
 static int32_t escaped(const char *text, int64_t n, int64_t *used)
 {
     enum { REPLACEMENT = 0xFFFD };
@@ -298,7 +302,7 @@ static int32_t escaped(const char *text, int64_t n, int64_t *used)
     return surrogate || point > 0x10FFFF ? REPLACEMENT : (int32_t)point;
 }
 
-/* A quoted text from @p at on, which stands after the quote. */
+/* Read a quoted text from *@p at on, which is after the quote. */
 static int64_t quoted_text(const char *text, int64_t n, int64_t *at, char quote, char *out,
                            int64_t room)
 {

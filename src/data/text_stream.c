@@ -13,7 +13,8 @@
 
 enum { RAW_BYTES = 1 << 18 };
 
-/* A character cut by the end of one piece is at most 3 bytes; U+FFFD takes 3 for at least one. */
+/* A character that the end of a piece cuts has at most 3 bytes there; U+FFFD takes 3 bytes for at
+ * least one. */
 enum { CARRY_BYTES = 4, GROWTH = 3 };
 
 struct data_stream_file {
@@ -38,7 +39,7 @@ static int64_t ascii_run(const unsigned char *text, int64_t n)
     return i;
 }
 
-/* Bytes of @p text that are whole characters; *bad: what follows is not one. */
+/* Number of bytes of @p text that are complete characters; *bad: what follows is not one. */
 static int64_t valid_run(const unsigned char *text, int64_t n, bool ended, int *bad)
 {
     int64_t i = 0;
@@ -57,7 +58,7 @@ static int64_t valid_run(const unsigned char *text, int64_t n, bool ended, int *
     return i;
 }
 
-/* Raised before the piece is handed out, so the place is counted from its start. */
+/* Raised before the piece is returned, so the position is counted from its start. */
 static enum wsc_err not_utf8(struct data_stream *s, int64_t at)
 {
     struct data_stream_file *f = s->file;
@@ -72,7 +73,7 @@ static enum wsc_err not_utf8(struct data_stream *s, int64_t at)
     return wsc_err_hint(rc, "--errors replace puts U+FFFD there, --errors keep takes the bytes");
 }
 
-/* From raw to buffer; an incomplete last character stays for the next piece. */
+/* Copy from raw to buffer; an incomplete last character is kept for the next piece. */
 static enum wsc_err filter(struct data_stream *s)
 {
     struct data_stream_file *f = s->file;
@@ -145,7 +146,7 @@ enum wsc_err data_stream_fill(struct data_stream *s, int64_t *n)
     return WSC_OK;
 }
 
-/* Lines are counted as bytes are used, so that an error names the place where the reader stands. */
+/* Lines are counted as bytes are used, so that an error has the position of the reader. */
 void data_stream_take(struct data_stream *s, int64_t n)
 {
     const unsigned char *from = s->buffer + s->at, *end = from + n;

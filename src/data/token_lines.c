@@ -121,7 +121,7 @@ void data_lines_close(struct data_lines *l)
     *l = (struct data_lines){0};
 }
 
-/* The next token from *@p at on; its bytes, 0 at the end of the line. */
+/* The next token from *@p at on. Returns its bytes, 0 at the end of the line. */
 static int64_t next_token(const struct data_lines *l, int64_t end, int64_t *at)
 {
     while (*at < end && is_space(l->bytes[*at]))

@@ -15,7 +15,7 @@ struct data_tokenizer {
     const struct kind *kind;
     struct data_bpe *bpe;
     struct data_wordpiece *words;
-    bool sentences; /* of WordPiece: ends of sentences and documents are marked */
+    bool sentences; /* WordPiece: ends of sentences and documents are marked */
     uint64_t identity;
 };
 
@@ -53,7 +53,7 @@ static int32_t byte_find(const struct data_tokenizer *t, const unsigned char *by
     return n == 1 ? bytes[0] : -1;
 }
 
-/* Bytes of an id as a pointer, from a table of all 256. */
+/* The byte of an id as a pointer into a table of all 256. */
 static const unsigned char *byte_bytes(const struct data_tokenizer *t, int32_t id, int64_t *n)
 {
 #define ROW(h) h, h + 1, h + 2, h + 3, h + 4, h + 5, h + 6, h + 7
@@ -92,7 +92,8 @@ static const unsigned char *bpe_bytes(const struct data_tokenizer *t, int32_t id
 
 /* ---- wordpiece ------------------------------------------------------------------------------- */
 
-/* The ids of a sentence and the mark of its end, for which its white space leaves room. */
+/* Write the ids of a sentence and the mark of its end; the white space of the sentence leaves room
+ * for the mark. */
 static int64_t put_sentence(const struct data_tokenizer *t, const unsigned char *text, int64_t n,
                             enum data_bert_end end, int32_t *ids)
 {
@@ -128,7 +129,7 @@ static int32_t wordpiece_find(const struct data_tokenizer *t, const unsigned cha
     return data_wordpiece_find(t->words, (const char *)bytes, n);
 }
 
-/* A piece that continues a word stands here without its mark. */
+/* The bytes of a piece, without the mark of pieces that continue a word. */
 static const unsigned char *wordpiece_bytes(const struct data_tokenizer *t, int32_t id, int64_t *n)
 {
     *n = 0;
@@ -148,7 +149,7 @@ static const struct kind kinds[] = {
 };
 enum { BYTE, BPE, WORDPIECE, N_KINDS };
 
-/* Chain the hash of a file's bytes, block by block, to @p hash. */
+/* Add the hash of a file's bytes, block by block, to @p hash. */
 static enum wsc_err add_hash(const char *path, uint64_t *hash)
 {
     enum { BLOCK = 4096 };

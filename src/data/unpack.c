@@ -26,8 +26,8 @@ struct data_unpack {
     unsigned char *in; /* owned, bytes [at, n) are not used yet */
     size_t at, n;
     int64_t n_read;  /* bytes of the file so far */
-    bool within;     /* a member or frame has begun and not ended */
-    bool packed;     /* at least one has ended */
+    bool within;     /* inside a member or frame */
+    bool packed;     /* at least one member or frame has ended */
     z_stream gz;     /* GZIP */
     ZSTD_DCtx *zstd; /* ZSTD, owned */
 };
@@ -39,7 +39,7 @@ static enum wsc_err cannot_read(const struct data_unpack *u, const char *why)
     return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", u->path, why);
 }
 
-/* Have a byte in the buffer, unless the file has ended. */
+/* Read bytes into the buffer, unless the file has ended. */
 static enum wsc_err refill(struct data_unpack *u)
 {
     if (u->at < u->n) return WSC_OK;
@@ -93,7 +93,7 @@ void data_unpack_close(struct data_unpack **unpack)
 {
     struct data_unpack *u = *unpack;
     if (!u) return;
-    if (u->file) (void)fclose(u->file); /* it was read only */
+    if (u->file) (void)fclose(u->file); /* errors are ignored: the file was only read */
     if (u->kind == GZIP) (void)inflateEnd(&u->gz);
     (void)ZSTD_freeDCtx(u->zstd);
     wsc_free(u->in);
@@ -117,7 +117,7 @@ static void read_plain(struct data_unpack *u, unsigned char *out, int64_t room, 
     *n = (int64_t)k;
 }
 
-/* After a member: another one, zeros to the end, or an error. */
+/* After a member: begin another one, or accept zeros up to the end; anything else is an error. */
 static enum wsc_err next_member(struct data_unpack *u)
 {
     if (starts_with(u, "\x1F", 1)) {
@@ -138,8 +138,7 @@ static enum wsc_err next_member(struct data_unpack *u)
     return WSC_OK;
 }
 
-/* inflate() takes what input and room allow; the end of a member may come in the middle of the
- * buffer. */
+/* inflate() processes what input and output allow; a member may end in the middle of the buffer. */
 static enum wsc_err expand_gzip(struct data_unpack *u, unsigned char *out, int64_t room, int64_t *n)
 {
     u->gz.next_in = u->in + u->at;
@@ -155,7 +154,7 @@ static enum wsc_err expand_gzip(struct data_unpack *u, unsigned char *out, int64
     return cannot_read(u, u->gz.msg ? u->gz.msg : zError(code));
 }
 
-/* Frames follow each other without a call; 0 left means that a frame has ended. */
+/* Frames follow each other without a call; a result of 0 means that a frame has ended. */
 static enum wsc_err expand_zstd(struct data_unpack *u, unsigned char *out, int64_t room, int64_t *n)
 {
     ZSTD_outBuffer to = {out, (size_t)room, 0};
@@ -184,7 +183,8 @@ enum wsc_err data_unpack_read(struct data_unpack *u, unsigned char *out, int64_t
         if (u->packed && !u->within) TRY(next_member(u));
         const bool ended = u->at == u->n;
         if (ended && !u->within) break;
-        TRY(expand(u, out, room, n)); /* at the end: what the library still holds */
+        /* at the end of the file: the data that the library still has */
+        TRY(expand(u, out, room, n));
         if (ended && u->within && !*n) return cannot_read(u, "unexpected end of file");
     }
     return WSC_OK;

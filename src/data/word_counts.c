@@ -5,7 +5,7 @@
 
 #include <wsc/mem.h>
 
-/* Words that differ: beyond this the table would take gigabytes. */
+/* Most different words; more would take gigabytes of memory. */
 static const int64_t max_words = (int64_t)1 << 24;
 
 enum wsc_err data_word_count(struct data_word_counts *c, const unsigned char *word, int64_t n)
@@ -21,7 +21,7 @@ enum wsc_err data_word_count(struct data_word_counts *c, const unsigned char *wo
     return WSC_OK;
 }
 
-/* A document, as far as @p most bytes of text allow. */
+/* Read a document, up to @p most bytes of text. */
 static enum wsc_err read_document(struct data_word_counts *c, const struct data_train_bpe *r,
                                   data_count_fn count, void *ctx)
 {

@@ -38,15 +38,15 @@ enum wsc_err data_classes_create(unsigned char **out)
     return WSC_OK;
 }
 
-/* A piece of text being looked at. */
+/* A piece of text that is divided into words. */
 struct piece {
     const unsigned char *class, *text;
     int64_t n;
     bool end; /* the text ends with it */
 };
 
-/* Class of the character at @p at and its length; 0: the piece ends in or before it.  A byte that
- * is part of no character is one of class OTHER. */
+/* Find the class of the character at @p at, and return its length; 0: the piece ends in it or
+ * before it. A byte that is not part of a character has class OTHER. */
 static int look(const struct piece *p, int64_t at, enum data_class *class)
 {
     if (at == p->n) return 0;
@@ -60,7 +60,8 @@ static int look(const struct piece *p, int64_t at, enum data_class *class)
     return length > 0 ? length : 1;
 }
 
-/* End of the run of characters of @p class that continues at @p at; 0: too little text to tell. */
+/* End of the run of characters of @p class that continues at @p at; 0: the text is too short to
+ * find it. */
 static int64_t run_end(const struct piece *p, int64_t at, enum data_class class)
 {
     enum data_class here = class;
@@ -70,7 +71,7 @@ static int64_t run_end(const struct piece *p, int64_t at, enum data_class class)
     return n || p->end ? at : 0;
 }
 
-/* The length of 's, 't, 're, 've, 'm, 'll or 'd; -1: too little text to tell. */
+/* The length of 's, 't, 're, 've, 'm, 'll or 'd; -1: the text is too short to find it. */
 static int contraction(const struct piece *p)
 {
     static const char two[] = "stmd", pairs[][3] = {"re", "ve", "ll"};
@@ -84,8 +85,8 @@ static int contraction(const struct piece *p)
     return 0;
 }
 
-/* White space that does not lead a word: all of it at the end of the text, else all but its last
- * character, which may lead the next word, but at least one. */
+/* End of white space that does not begin a word: all of it at the end of the text, else all but its
+ * last character, which may begin the next word, but at least one. */
 static int64_t space_end(const struct piece *p)
 {
     enum data_class class = DATA_SPACE;

@@ -14,7 +14,7 @@ struct data_words {
         uint32_t hash, number; /* number + 1; 0: free */
     } * slot;
     int64_t n_slots, n, room;
-    int64_t *end;        /* of each string in text; it begins where the one before ends */
+    int64_t *end;        /* end of each string in `text`; it begins at the end of the one before */
     unsigned char *text; /* all strings */
     int64_t used, text_room;
 };
@@ -51,7 +51,7 @@ const unsigned char *data_words_text(const struct data_words *w, int64_t number,
     return w->text + start;
 }
 
-/* The slot of the string, or the free one where it belongs. */
+/* The slot of the string, or the free slot for it. */
 static struct slot *probe(const struct data_words *w, const unsigned char *text, int64_t n,
                           uint32_t hash)
 {
@@ -75,7 +75,7 @@ int64_t data_words_find(const struct data_words *w, const unsigned char *text, i
     return (int64_t)probe(w, text, n, hash_of(text, n))->number - 1;
 }
 
-/* Slots keep the hash of their string, so nothing is hashed again. */
+/* Slots have the hash of their string, so no string is hashed again. */
 static enum wsc_err more_slots(struct data_words *w)
 {
     int64_t n_old = w->n_slots;
@@ -95,7 +95,7 @@ static enum wsc_err more_slots(struct data_words *w)
     return WSC_OK;
 }
 
-/* Before a string of @p n bytes is added. */
+/* Make room for a string of @p n bytes. */
 static enum wsc_err make_room(struct data_words *w, int64_t n)
 {
     if (w->n == max_words) return WSC_RAISE(WSC_NOMEM, "more than 2^31 different words");

@@ -17,7 +17,7 @@ enum { MOST_BYTES = 1 << 28 };
 
 struct data_wordpiece {
     struct data_words *words; /* tokens, each once */
-    int32_t *id_of_word;      /* the last of equal ones */
+    int32_t *id_of_word;      /* index of the last of equal lines */
     char **text;              /* of each id */
     int64_t n;
     bool lowered;
@@ -38,7 +38,7 @@ static enum wsc_err add_token(struct data_wordpiece *w, char *line, bool lowered
     return WSC_OK;
 }
 
-/* One token a line, without white space around it; a last line without newline counts. */
+/* Read one token per line, without surrounding white space; a last line without newline counts. */
 static enum wsc_err take_lines(struct data_wordpiece *w, const char *bytes, int64_t n, bool lowered)
 {
     for (int64_t at = 0; at < n;) {
@@ -56,7 +56,7 @@ static enum wsc_err take_lines(struct data_wordpiece *w, const char *bytes, int6
     return WSC_OK;
 }
 
-/* Special tokens are in the vocabulary, in lower case when all is. */
+/* Find a special token in the vocabulary, in lower case if the vocabulary is. */
 static enum wsc_err find_special(struct data_wordpiece *w, const char *path, bool lowered)
 {
     static const char *const names[2][5] = {{"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"},
@@ -152,8 +152,8 @@ bool data_wordpiece_continues(const struct data_wordpiece *w, int32_t id)
 /* ---- words into pieces ------------------------------------------------------------------------
  */
 
-/* The longest token at the start of the @p n bytes of @p rest, whose number of bytes it returns in
- * *length; -1: none.  Pieces after the first begin with "##" in the vocabulary. */
+/* The longest token at the start of the @p n bytes of @p rest, with its number of bytes in *length;
+ * -1: none. Pieces after the first one begin with "##" in the vocabulary. */
 static int32_t longest(const struct data_wordpiece *w, const char *rest, int64_t n, bool first,
                        int64_t *length)
 {
@@ -168,7 +168,7 @@ static int32_t longest(const struct data_wordpiece *w, const char *rest, int64_t
     return -1;
 }
 
-/* The pieces of a word; [UNK] alone where some part has none. */
+/* Ids of the pieces of a word; [UNK] alone if no pieces spell it. */
 static int64_t cut_word(const struct data_wordpiece *w, const char *word, int64_t n, int32_t *ids,
                         int64_t room)
 {

@@ -15,12 +15,12 @@
 
 enum { TOKEN_BYTES = 512, MOST_TOKENS = 1 << 20, LONGEST_WORD = 100 };
 
-/* State of reading a file. */
+/* State while a file is read. */
 struct reader {
     struct data_json json;
     const char *path;
     bool lower;
-    char **token; /* owned, each owned, by id; NULL: none so far */
+    char **token; /* owned, each text owned, indexed by id; NULL: not read yet */
     int64_t n, room;
     bool is_wordpiece, normalizes, splits;
 };
@@ -61,7 +61,7 @@ static enum wsc_err expect_text(struct reader *r, const char *name, const char *
     return unsupported(r, what);
 }
 
-/* A truth value must be @p expected; null where @p may_be_null. */
+/* Read a truth value, which must be @p expected; null is allowed if @p may_be_null. */
 static enum wsc_err expect_truth(struct reader *r, const char *name, bool expected,
                                  bool may_be_null)
 {
@@ -80,7 +80,8 @@ static enum wsc_err expect_truth(struct reader *r, const char *name, bool expect
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
-/* A token and its id.  White space ends a line of vocab.txt, and no piece of a word has any. */
+/* Read a token and its id. White space would end a line of vocab.txt; no piece of a word has any.
+ * */
 static enum wsc_err vocab_member(struct reader *r, const char *token)
 {
     int64_t id = 0;

@@ -25,12 +25,12 @@ enum { PIECE_BYTES = DATA_BERT_WORD_BYTES + 4, MARK = 2 };
 static const char *const special[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
 enum { N_SPECIAL = sizeof special / sizeof *special };
 
-/* Words with their counts, characters, pieces by id. */
+/* Words with their counts, characters, and pieces by id. */
 struct trainer {
     const struct data_train_bpe *request;
     bool lower;
     struct data_word_counts words;
-    struct data_words *character; /* as they are written in the vocabulary */
+    struct data_words *character; /* characters in the spelling of the vocabulary */
     int64_t *character_count, character_room;
     struct data_words *piece;
     struct data_merges *merges;
@@ -52,8 +52,8 @@ static enum wsc_err count_words(void *trainer, struct data_word_counts *c,
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-/* The character at @p at of a word, with the mark of one that continues it; bytes of the character
- * alone in *length.  Returns those of the text. */
+/* The character at @p at of a word, with "##" if it continues the word; *length: bytes of the
+ * character alone. Returns the bytes of the text. */
 static int64_t character_at(const unsigned char *word, int64_t n, int64_t at, char text[8],
                             int *length)
 {
@@ -96,7 +96,7 @@ static enum wsc_err count_characters(struct trainer *t)
     return WSC_OK;
 }
 
-/* Texts of pieces, NUL-terminated, for sorting: those that begin words come first. */
+/* Order of pieces by their texts, which end with NUL: those that begin words come first. */
 static int by_text(const void *a, const void *b)
 {
     const char *left = a, *right = b;
@@ -112,7 +112,7 @@ static enum wsc_err add_piece(struct trainer *t, const char *text)
                           NULL);
 }
 
-/* Special tokens and the characters that are frequent enough. */
+/* Add special tokens and the characters that are frequent enough. */
 static enum wsc_err start_pieces(struct trainer *t)
 {
     const int64_t n = data_words_count(t->character), size = t->request->vocab_size;
@@ -143,7 +143,7 @@ static enum wsc_err start_pieces(struct trainer *t)
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* Words as their characters; one with a rare character is [UNK] and teaches nothing. */
+/* Add words as their characters; a word with a rare character is [UNK] and is left out. */
 static enum wsc_err add_words(struct trainer *t)
 {
     int32_t id[DATA_BERT_WORD_BYTES];
@@ -163,7 +163,7 @@ static enum wsc_err add_words(struct trainer *t)
     return WSC_OK;
 }
 
-/* The second of two neighbours continues a word. */
+/* The second of two neighbours continues a word, so its "##" is removed. */
 static enum wsc_err join(void *trainer, const int32_t ids[2], int32_t *id)
 {
     struct trainer *t = trainer;

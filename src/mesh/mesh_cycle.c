@@ -401,7 +401,7 @@ static enum wsc_err find_next(struct mesh *m, int64_t *next)
 
 /* True when this process can run its next cycle, @p next, before the next exchange, because
  * nothing can cross a border before that cycle ends. */
-static bool runs_ahead(const struct mesh *m, int64_t *next)
+static bool can_run_ahead(const struct mesh *m, int64_t *next)
 {
     if (!m->border || failed(m)) return false;
     *next = own_next(m);
@@ -432,7 +432,7 @@ bool mesh_next_cycle(struct mesh *m)
     end_round(m);
     if (m->share_rc) return false;
     report_progress(m);
-    if (runs_ahead(m, &next)) {
+    if (can_run_ahead(m, &next)) {
         mesh_begin_cycle(m, next);
         return true;
     }

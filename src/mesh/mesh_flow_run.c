@@ -73,7 +73,8 @@ static void put(struct mesh_flow *f, int64_t at, int64_t channel, const uint32_t
 }
 
 /* Record words from place @p at for channel @p channel of the visited place @p to. */
-static void give(struct mesh_flow *f, int64_t at, int64_t to, int64_t channel, const uint32_t *word)
+static void store_words(struct mesh_flow *f, int64_t at, int64_t to, int64_t channel,
+                        const uint32_t *word)
 {
     int32_t *const first = &f->link_of[at >> f->r->block_shift];
     struct mesh_flow_link *const link = &f->link[f->n_links++];
@@ -127,7 +128,7 @@ static void leave(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch
         const int64_t y = at + r->step[d];
         r->stats.wavelet_hops += K;
         if (!mesh_flow_flows_at(f, y))
-            give(f, at, y, ch->to[d - 1], word);
+            store_words(f, at, y, ch->to[d - 1], word);
         else if (mesh_flow_is_here(r, y))
             put(f, y, ch->to[d - 1], word);
         else

@@ -37,8 +37,8 @@ static bool is_beside(const struct mesh_region *r, enum mesh_side side, int64_t 
 /* True if the blocks across the border have run all cycles before @p cycle. Blocks of other
  * processes have when the exchange after that cycle is complete: @p now is the cycle before it. All
  * blocks have before a round. */
-static bool has_come_to(const struct mesh_region *r, enum mesh_side side, int64_t cycle,
-                        int64_t now)
+static bool has_run_until(const struct mesh_region *r, enum mesh_side side, int64_t cycle,
+                          int64_t now)
 {
     const struct mesh *m = r->m;
     const struct mesh_region *beyond = side == MESH_TO_NORTH ? r - 1 : r + 1;
@@ -77,7 +77,7 @@ static bool can_run(const struct mesh_region *r, int64_t k, int64_t block, int64
     if (k && block && ran[block - 1] < k) return false;
     if (k && block + 1 < r->n_blocks && ran[block + 1] < k) return false;
     for (int side = 0; side < MESH_SIDES; side++) {
-        if (!is_beside(r, side, block) || has_come_to(r, side, r->batch + k, now)) continue;
+        if (!is_beside(r, side, block) || has_run_until(r, side, r->batch + k, now)) continue;
         *awaited = (struct mesh_awaited){side, r->batch + k};
         return false;
     }
@@ -210,7 +210,7 @@ bool mesh_wave_can_continue(const void *region)
     const struct mesh_region *r = region;
     for (int side = 0; side < MESH_SIDES; side++) {
         const struct mesh_awaited *a = &r->wave.awaited[side];
-        if (a->cycle && has_come_to(r, a->side, a->cycle, 0)) return true;
+        if (a->cycle && has_run_until(r, a->side, a->cycle, 0)) return true;
     }
     return false;
 }

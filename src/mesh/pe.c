@@ -151,7 +151,7 @@ static bool has_data(const struct mesh_queue *q, int64_t now)
 }
 
 /* Record the turn: in the next cycle the thread after @p t chooses first. */
-static void took_turn(struct mesh_pe *pe, const struct mesh_thread *t)
+static void advance_turn(struct mesh_pe *pe, const struct mesh_thread *t)
 {
     pe->turn = t->kind == MESH_THREADS ? 0 : (uint8_t)(t->kind + 1);
 }
@@ -172,7 +172,7 @@ PART bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thr
         mesh_see_element(r, pe, t->kind);
         element(r, pe, t, in, out);
         *slots -= t->cost;
-        took_turn(pe, t);
+        advance_turn(pe, t);
         mesh_did(r);
     }
     if (!t->left) finish(r, pe, t, r->now + 1);
@@ -189,7 +189,7 @@ static bool step_memory(struct mesh_region *r, struct mesh_pe *pe, struct mesh_t
     *slots -= (int)part;
     mesh_did(r);
     if (part) {
-        took_turn(pe, t);
+        advance_turn(pe, t);
         mesh_see_memory(r, pe, t->kind);
     }
     if (t->work) return false;
@@ -310,7 +310,7 @@ static void settle(struct mesh_region *r, struct mesh_pe *pe)
     struct mesh_thread *t = mesh_thread_of(r, pe, pe->bulk);
     pe->bulk_since = 0;
     if (cycles <= 0) return;
-    if (t->work) took_turn(pe, t);
+    if (t->work) advance_turn(pe, t);
     t->work -= MESH_SLOTS * cycles;
     if (t->work > 0) return;
     if (r->last < r->now) r->last = r->now; /* it ended in the last cycle */
@@ -430,7 +430,7 @@ PART bool stream_element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_
     for (int i = 0; i < 3; i++)
         t->at[i] = (uint16_t)(t->at[i] + t->step[i]);
     t->left--;
-    took_turn(pe, t);
+    advance_turn(pe, t);
     r->stats.elements++;
     mesh_did(r);
     return true;
@@ -506,7 +506,7 @@ void mesh_pe_elements(struct mesh_region *r, int64_t at, const uint32_t *in, uin
         stream_elements(pe, t, STREAMS | TAKES, in, out, n);
     else
         stream_elements(pe, t, pe->stream, in, out, n);
-    took_turn(pe, t);
+    advance_turn(pe, t);
     r->stats.elements += n;
 }
 

@@ -83,7 +83,7 @@ static void filter_count(struct mesh_switch *s, uint64_t entry)
 
 /* True for a control wavelet of mesh_turn(): it advances the switch of its own router and does not
  * leave. */
-static bool turns_here(uint64_t entry)
+static bool is_own_switch_command(uint64_t entry)
 {
     return entry & MESH_CONTROL_BIT && (uint32_t)entry & MESH_TURN;
 }
@@ -217,7 +217,7 @@ static bool execute(struct mesh *m, struct mesh_channel *ch, uint64_t *entry)
 {
     struct mesh_switch *s = mesh_switch_of(m, ch);
     if (!s) return false;
-    if (s->has_filter && !turns_here(*entry)) filter_count(s, *entry);
+    if (s->has_filter && !is_own_switch_command(*entry)) filter_count(s, *entry);
     if (!(*entry & MESH_CONTROL_BIT) || s->n < 2) return false;
     uint32_t payload = (uint32_t)*entry;
     bool moved = advance(s, (enum mesh_command)(payload & 3U));
@@ -227,10 +227,11 @@ static bool execute(struct mesh *m, struct mesh_channel *ch, uint64_t *entry)
 
 /* A turn (mesh_turn()) belongs to the wavelet before it: it is executed when that wavelet leaves
  * and has no effect later. True when the switch has moved. */
-static bool turn_with_last(const struct passage *p, struct mesh_channel *ch, uint64_t gate)
+static bool switch_with_last(const struct passage *p, struct mesh_channel *ch, uint64_t gate)
 {
     uint64_t *next = &ch->entry[((unsigned)gate + 1) % MESH_FIFO];
-    if (ch->extra < 0 || mesh_channel_count(ch, gate) < 2 || !turns_here(*next)) return false;
+    if (ch->extra < 0 || mesh_channel_count(ch, gate) < 2 || !is_own_switch_command(*next))
+        return false;
     uint64_t command = *next;
     *next &= ~(uint64_t)COMMANDS;
     return execute(p->r->m, ch, &command);
@@ -241,7 +242,7 @@ static void pop(struct passage *p, struct mesh_channel *ch, uint64_t gate, bool 
 {
     unsigned before = mesh_gate_rx(gate), rx = before;
     int n = mesh_channel_count(ch, gate);
-    if (turn_with_last(p, ch, gate)) moved = true;
+    if (switch_with_last(p, ch, gate)) moved = true;
     if (moved) {
         const struct mesh_switch *s = mesh_switch_of(p->r->m, ch);
         rx = s->pos[s->at].rx;
@@ -259,7 +260,7 @@ static void pop(struct passage *p, struct mesh_channel *ch, uint64_t gate, bool 
 static enum wsc_err leave(struct passage *p, struct mesh_channel *ch, uint64_t entry, bool kept)
 {
     uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
-    unsigned set = turns_here(entry) ? 0 : ch->tx;
+    unsigned set = is_own_switch_command(entry) ? 0 : ch->tx;
     if (set & MESH_RAMP && !kept) to_ramp(p, ch, entry);
     const bool moved = execute(p->r->m, ch, &entry);
     for (set &= ~(unsigned)MESH_RAMP; set; set &= set - 1)
@@ -294,7 +295,7 @@ struct progress {
 };
 
 /* True when a turn may follow the wavelet at the head, to be executed with it. */
-static inline bool turn_follows(const struct mesh_channel *ch, uint64_t gate, int n)
+static inline bool switch_follows(const struct mesh_channel *ch, uint64_t gate, int n)
 {
     return ch->extra >= 0 && n > 1 && ch->entry[(gate + 1) % MESH_FIFO] & MESH_CONTROL_BIT;
 }
@@ -311,7 +312,8 @@ static struct progress channel_cycle(struct mesh_region *r, int64_t at, struct m
     mesh_see_channel(r->m, r->now, r->first + at, ch);
     if (mesh_entry_ready(entry) > r->now) return (struct progress){p.used, true, WSC_OK};
     const bool kept = kept_from_pe(r->m, ch, entry);
-    const enum outcome o = check_outputs(&p, ch, turns_here(entry) ? 0 : ch->tx, kept, &lost);
+    const enum outcome o =
+        check_outputs(&p, ch, is_own_switch_command(entry) ? 0 : ch->tx, kept, &lost);
     if (o == LOST) return (struct progress){p.used, false, raise_lost(&p, ch, lost)};
     if (o == GOES) {
         const enum wsc_err rc = leave(&p, ch, entry, kept);
@@ -388,7 +390,7 @@ static inline bool pass_fast(struct mesh_region *r, int64_t at, struct mesh_rout
     const uint64_t entry = ch->entry[gate % MESH_FIFO];
     const unsigned side = ch->fast_side, tx = ch->tx, rx = gate & 0xFF00;
     struct mesh_queue *q = NULL;
-    if (side == MESH_NO_FAST_PATH || tx & p->used || turn_follows(ch, gate, n)) return false;
+    if (side == MESH_NO_FAST_PATH || tx & p->used || switch_follows(ch, gate, n)) return false;
     if (entry >= next) {
         if (entry & MESH_CONTROL_BIT) return false;
         p->again = true; /* not ready yet */

@@ -20,7 +20,7 @@ struct mesh_armed {
     uint32_t ready_at;                          /* earliest cycle of the next multiply-add */
     uint16_t elements, wait;                    /* wait: eighths of a cycle */
     uint8_t carry;                              /* part of `wait` carried over to the next one */
-    bool until_control, indexed, writes, alike; /* alike: sums and vectors step alike */
+    bool until_control, indexed, writes, alike; /* alike: sums and vectors have equal steps */
     bool has_index;
 };
 

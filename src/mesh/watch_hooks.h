@@ -1,5 +1,5 @@
 /** Hooks through which the emulator reports events to an observer, one line at each place of an
- *  event. A hook (mesh_see_...) tests one pointer and does nothing else when nobody watches. */
+ *  event. A hook (mesh_see_...) tests one pointer and does nothing else without an observer. */
 #ifndef WSC_MESH_WATCH_HOOKS_H
 #define WSC_MESH_WATCH_HOOKS_H
 #include "mesh_state.h"

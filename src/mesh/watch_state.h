@@ -1,6 +1,6 @@
 /** State of an observer, and its access to the machine. The state of a PE or its router is written
- *  in that PE's or router's turn alone; the state of a wavelet is written by the sender into the
- *  slot that the wavelet itself takes. */
+ *  only while that PE or router is visited; the state of a wavelet is written by the sender into
+ * the slot that the wavelet itself takes. */
 #ifndef WSC_MESH_WATCH_STATE_H
 #define WSC_MESH_WATCH_STATE_H
 #include "mesh_channel.h"

@@ -1,8 +1,8 @@
 /** Layout of tokens and features on the fabric of one wafer.
  *
- *  The fabric has one lane or several side by side, which do the same with other sequences.  In a
- *  lane features lie on x, tokens on y: PE (x, y) holds some features (its slots) of some tokens.
- *  Rows are numbered through all lanes: row y of lane i is number i h + y.  The tokens of a
+ *  The fabric has one lane or several side by side, which run the same programs on other sequences.
+ * In a lane features lie on x, tokens on y: PE (x, y) holds some features (its slots) of some
+ * tokens. Rows are numbered through all lanes: row y of lane i is number i h + y.  The tokens of a
  *  sequence are distributed round-robin (token j to row j mod h), so that causal attention loads
  *  all rows alike; sequences of a lane follow each other.  A tile is such a matrix in 32-bit
  *  floats: `slots` rows of `pitch` tokens in the memory of each PE.  docs/MESH.md describes the
@@ -32,10 +32,10 @@ struct programs_features {
 /** Which features of a head must share a PE, because rotary positions rotate them as pairs. */
 enum programs_pairing { PROGRAMS_NO_PAIRS, PROGRAMS_PAIRS_ADJACENT, PROGRAMS_PAIRS_HALF };
 enum wsc_err programs_features_init(struct programs_features *f, int n, int w);
-/** Lay @p heads heads of @p d features on @p w columns. */
+/** Distribute @p heads heads of @p d features over @p w columns. */
 enum wsc_err programs_features_init_heads(struct programs_features *f, int heads, int d, int w,
                                           enum programs_pairing pairing);
-/** Lay @p count[x] features on column x, one column after the other. */
+/** Assign @p count[x] features to column x, one column after the other. */
 enum wsc_err programs_features_init_counts(struct programs_features *f, const int *count, int w);
 void programs_features_fini(struct programs_features *f);
 

@@ -157,9 +157,9 @@ static enum wsc_err gather_main(struct mesh_pe *pe, uint32_t data)
     return gather_part(pe, &j->node[1][at], j->data, j->data + 4 * row, (int[2]){row, row});
 }
 
-/* Lay a star on the path; frees the path's array of PEs. */
-static enum wsc_err star_on(struct programs_job *j, struct programs_path *l,
-                            struct programs_colours colours)
+/* Set the routes of a star on the path; frees the path's array of PEs. */
+static enum wsc_err route_star(struct programs_job *j, struct programs_path *l,
+                               struct programs_colours colours)
 {
     int *parent = wsc_alloc(WSC_MEM_MESH, (size_t)l->n, sizeof *parent);
     const struct programs_load load = {.n = l->n};
@@ -183,11 +183,11 @@ static enum wsc_err gather(struct programs_job *j)
     TRY(mesh_copy_in(j->m, programs_job_all(j), j->data, j->host[0], b * 4));
     for (int y = 0; y < j->h; y++) {
         TRY(programs_path_walk(&l, j, 0, y, 1, 0, j->w));
-        TRY(star_on(j, &l, (struct programs_colours){0, 4}));
+        TRY(route_star(j, &l, (struct programs_colours){0, 4}));
     }
     l = (struct programs_path){.queue = QUEUE_Y, .node = j->node[1]};
     TRY(programs_path_walk(&l, j, 0, 0, 0, 1, j->h));
-    TRY(star_on(j, &l, (struct programs_colours){4, 4}));
+    TRY(route_star(j, &l, (struct programs_colours){4, 4}));
     TRY(mesh_task(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN, gather_main, MESH_LOW));
     TRY(mesh_start(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN));
     TRY(programs_job_run(j));
@@ -257,9 +257,9 @@ static enum wsc_err transpose_routes(struct programs_job *j)
         struct programs_path west = {.queue = QUEUE_ARM, .node = j->node[0]};
         struct programs_path east = {.queue = QUEUE_ARM + 1, .node = j->node[1]};
         TRY(programs_path_walk(&west, j, y, y, -1, 0, y + 1));
-        TRY(star_on(j, &west, (struct programs_colours){0, 4}));
+        TRY(route_star(j, &west, (struct programs_colours){0, 4}));
         TRY(programs_path_walk(&east, j, y, y, 1, 0, j->w - y));
-        TRY(star_on(j, &east, (struct programs_colours){4, 4}));
+        TRY(route_star(j, &east, (struct programs_colours){4, 4}));
     }
     for (int x = 0; x < j->w; x++)
         TRY(transpose_column(j, x));

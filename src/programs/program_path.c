@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lays a tree (program_tree_shape.c) on a path of PEs, a row or a snake over the whole fabric. It
- * sets routes, switches and queues of every colour, and the list of operations that each PE issues
- * in a reduction. */
+/* Implements a tree (program_tree_shape.c) on a path of PEs, a row or a snake over the whole
+ * fabric. It sets routes, switches and queues of every colour, and the list of operations that each
+ * PE issues in a reduction. */
 #include "program_path.h"
 #include "program_job.h"
 #include "program_tree_shape.h"

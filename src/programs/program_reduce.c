@@ -43,8 +43,8 @@ static struct programs_colours row_colours(const struct programs_job *j)
     return (struct programs_colours){0, all ? PROGRAMS_LINE_COLOURS : PROGRAMS_LINE_COLOURS / 2};
 }
 
-static enum wsc_err lay_rows(struct programs_job *j, const struct programs_load *load,
-                             const int *parent)
+static enum wsc_err route_rows(struct programs_job *j, const struct programs_load *load,
+                               const int *parent)
 {
     for (int y = 0; y < j->h; y++) {
         struct programs_path l = {.queue = QUEUE_X, .node = j->node[0]};
@@ -56,36 +56,36 @@ static enum wsc_err lay_rows(struct programs_job *j, const struct programs_load 
     return WSC_OK;
 }
 
-static enum wsc_err lay_line(struct programs_job *j, struct programs_path *l,
-                             const struct programs_load *load, const int *parent)
+static enum wsc_err route_tree_on_line(struct programs_job *j, struct programs_path *l,
+                                       const struct programs_load *load, const int *parent)
 {
     enum wsc_err rc = programs_path_tree(j, l, parent, load->colours);
     wsc_free(l->pe);
     return rc;
 }
 
-/* Lay the tree on the first column, with the upper half of the colours. */
-static enum wsc_err lay_column(struct programs_job *j, const struct programs_load *load,
-                               const int *parent)
+/* Set the routes of the tree on the first column, with the upper half of the colours. */
+static enum wsc_err route_tree_on_column(struct programs_job *j, const struct programs_load *load,
+                                         const int *parent)
 {
     struct programs_path l = {.queue = QUEUE_Y, .node = j->node[1]};
     TRY(programs_path_walk(&l, j, 0, 0, 0, 1, j->h));
-    return lay_line(j, &l, load, parent);
+    return route_tree_on_line(j, &l, load, parent);
 }
 
-static enum wsc_err lay_snake(struct programs_job *j, const struct programs_load *load,
-                              const int *parent)
+static enum wsc_err route_tree_on_snake(struct programs_job *j, const struct programs_load *load,
+                                        const int *parent)
 {
     struct programs_path l = {.queue = QUEUE_X, .node = j->node[0]};
     TRY(programs_path_snake(&l, j));
-    return lay_line(j, &l, load, parent);
+    return route_tree_on_line(j, &l, load, parent);
 }
 
-/* Build the tree @p algo and let @p lay set its routes; records the cycles of its schedule and of
+/* Build the tree @p algo and let @p route set its routes; records the cycles of its schedule and of
  * the formula. */
 static enum wsc_err
 tree_on(struct programs_job *j, const char *algo, const struct programs_load *load,
-        enum wsc_err (*lay)(struct programs_job *, const struct programs_load *, const int *))
+        enum wsc_err (*route)(struct programs_job *, const struct programs_load *, const int *))
 {
     int64_t cycles = 0;
     double built = 0;
@@ -93,7 +93,7 @@ tree_on(struct programs_job *j, const char *algo, const struct programs_load *lo
     enum wsc_err rc = parent ? programs_tree(algo, load, parent) : WSC_NOMEM;
     if (!rc) rc = programs_tree_cycles(load, parent, &cycles);
     if (!rc) rc = programs_tree_formula(load, parent, &built);
-    if (!rc) rc = lay(j, load, parent);
+    if (!rc) rc = route(j, load, parent);
     j->r->schedule += (double)cycles;
     j->r->built += built;
     wsc_free(parent);
@@ -107,12 +107,12 @@ static enum wsc_err trees(struct programs_job *j, const char *algo)
     j->r->built = j->r->schedule = 0;
     if (!strcmp(algo, "snake")) {
         load.n *= j->h;
-        return tree_on(j, algo, &load, lay_snake);
+        return tree_on(j, algo, &load, route_tree_on_snake);
     }
-    TRY(tree_on(j, algo, &load, lay_rows));
+    TRY(tree_on(j, algo, &load, route_rows));
     load.n = j->h;
     load.colours = (struct programs_colours){PROGRAMS_LINE_COLOURS / 2, PROGRAMS_LINE_COLOURS / 2};
-    return tree_on(j, algo, &load, lay_column);
+    return tree_on(j, algo, &load, route_tree_on_column);
 }
 
 /* Formula of HPDC'24 for rows and column: T(w) + T(h); the snake is a chain of w h PEs. */

@@ -521,7 +521,8 @@ static enum wsc_err through_division(struct programs_model *k)
 
 /* The PE that holds the value of a chosen expert adds the gradient of its weight to the gradient
  * of the value. */
-static enum wsc_err give_one(struct mesh_pe *pe, const struct routing *r, int slot, int i)
+static enum wsc_err add_weight_gradient(struct mesh_pe *pe, const struct routing *r, int slot,
+                                        int i)
 {
     const struct programs_model *k = r->k;
     const struct programs_tile *to = weighs_apart(k) ? &k->experts.apart : &k->experts.d;
@@ -534,11 +535,11 @@ static enum wsc_err give_one(struct mesh_pe *pe, const struct routing *r, int sl
     return rc ? rc : store(pe, at, before + dw);
 }
 
-static enum wsc_err give(struct mesh_pe *pe, const struct programs_script *s,
-                         const struct programs_step *step)
+static enum wsc_err add_weight_gradients(struct mesh_pe *pe, const struct programs_script *s,
+                                         const struct programs_step *step)
 {
     (void)step;
-    return each_choice(pe, s->data, give_one);
+    return each_choice(pe, s->data, add_weight_gradient);
 }
 
 /* Convert the gradient @p d of the values to that of the logits, using the values @p y, which are
@@ -572,7 +573,7 @@ static enum wsc_err logits_backward(struct programs_model *k)
     struct programs_view narrow = d;
     struct programs_script s = script_of(&r);
     narrow.half = k->grid.half;
-    programs_call(&s, give);
+    programs_call(&s, add_weight_gradients);
     map_backward(k, &s, moe->router_selection_nonlinearity, &r.choice->routed, &k->experts.d);
     if (weighs_apart(k)) {
         map_backward(k, &s, moe->expert_weighting_nonlinearity, &r.choice->weighing,

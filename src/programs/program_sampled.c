@@ -337,7 +337,7 @@ static enum wsc_err bind(const struct sampled *s)
     return mesh_start(g->m, all, PROGRAMS_TASK_MAIN);
 }
 
-static enum wsc_err lay(struct sampled *s)
+static enum wsc_err set_routes(struct sampled *s)
 {
     struct programs_grid *g = s->g;
     TRY(programs_route_from_edge(g, PROGRAMS_COLOUR_VECTOR, PROGRAMS_IN_VECTOR));
@@ -376,7 +376,7 @@ static enum wsc_err run(struct sampled *s)
     TRY(allocate(s));
     TRY(programs_begin(s->g, s, s->w->first_sample));
     TRY(reserve(s));
-    TRY(lay(s));
+    TRY(set_routes(s));
     TRY(edges(s));
     TRY(bind(s));
     TRY(programs_run(s->g));

@@ -385,8 +385,8 @@ enum wsc_err programs_stage_norm_again(struct programs_model *k,
 }
 
 /* Let the script send the gradient of gain or bias at @p address in round @p round. */
-static void give_norm(const struct programs_model *k, struct programs_script *s,
-                      enum model_tensor_kind kind, int round, int address)
+static void send_norm_gradient(const struct programs_model *k, struct programs_script *s,
+                               enum model_tensor_kind kind, int round, int address)
 {
     s->out[s->n_out] = (struct programs_vector){
         .f = s->features,
@@ -407,8 +407,8 @@ static enum wsc_err norm_gradients(struct programs_model *k, enum model_tensor_k
         const int dbias = n->bias >= 0 ? k->vector[3] : -1;
         programs_round_samples(k, round, &s.first_sample, &s.n_samples);
         programs_norm_gradients(&k->grid, &s, n, dy, &tmp, k->vector[2], dbias);
-        give_norm(k, &s, gain, round, k->vector[2]);
-        if (dbias >= 0) give_norm(k, &s, gain + 1, round, dbias);
+        send_norm_gradient(k, &s, gain, round, k->vector[2]);
+        if (dbias >= 0) send_norm_gradient(k, &s, gain + 1, round, dbias);
         programs_vectors_out(&s);
         programs_stage_expect(k, PROGRAMS_ROW_NORM_BACKWARD,
                               n->by_heads ? cycles_head_norm_vector_gradient(&k->leaf_layout)

@@ -67,7 +67,7 @@ static enum wsc_err run_backward(void *arg)
                             &k->counted);
 }
 
-static void wait_for_turn(const struct wafer *w)
+static void wait_until_admitted(const struct wafer *w)
 {
     if (kernels_share_threads(w->values)) comm_compute_turn(w->net->comm);
 }
@@ -82,7 +82,7 @@ enum wsc_err wafer_run_forward(struct wafer *w, const struct stream_at *at, stru
     struct work work = {.w = w, .at = at, .s = s};
     if (s->in_pieces) return wafer_pieces_forward(w, at, s);
     if (s->weights.payload && w->micro.n_own) {
-        wait_for_turn(w);
+        wait_until_admitted(w);
         TRY(compute(&work, run_forward));
     }
     s->ready = wafer_clock_end(w, at, &s->weights, &work.counted);
@@ -134,7 +134,7 @@ enum wsc_err wafer_run_backward(struct wafer *w, const struct stream_at *at, str
     if (s->weights.payload) s->n_sums = count_sums(w);
     if (s->in_pieces) return wafer_pieces_backward(w, at, s);
     if (s->weights.payload) {
-        if (w->micro.n_own) wait_for_turn(w);
+        if (w->micro.n_own) wait_until_admitted(w);
         TRY(take_gradients(w, at, s, &work.grads));
         if (s->n_sums) TRY(compute(&work, run_backward));
     }
