@@ -107,9 +107,9 @@ void programs_job_compare(struct programs_job *j, double got, double expected)
 /* Row by row, since the vectors of a whole wafer have gigabytes. */
 enum wsc_err programs_job_vector(struct programs_job *j)
 {
-    const int64_t b = j->words;
+    const int64_t b = j->words, of_row = j->w * b;
     TRY(mesh_reserve(j->m, programs_job_all(j), b * 4, 0, "the vector", &j->data));
-    TRY(programs_job_floats(j, 0, j->w * b, false));
+    TRY(programs_job_floats(j, 0, of_row, false));
     TRY_NEW(j->sum, WSC_MEM_MESH, b);
     for (int y = 0; y < j->h; y++) {
         fill_random(j, 0, y * j->w * b, j->w * b);
