@@ -112,7 +112,7 @@ enum wsc_err programs_job_vector(struct programs_job *j)
     TRY(programs_job_floats(j, 0, of_row, false));
     TRY_NEW(j->sum, WSC_MEM_MESH, b);
     for (int y = 0; y < j->h; y++) {
-        fill_random(j, 0, y * j->w * b, j->w * b);
+        fill_random(j, 0, y * of_row, of_row);
         for (int64_t x = 0; x < j->w; x++)
             for (int64_t i = 0; i < b; i++)
                 j->sum[i] += j->host[0][x * b + i];
