@@ -73,7 +73,7 @@ static void switch_from(struct comm_resume_point *from, struct comm_resume_point
 }
 #else
 /* A separate function: the compiler requires the jump in another function than __builtin_setjmp().
- * */
+ */
 static _Noreturn void __attribute__((noinline)) enter_or_jump(struct comm_resume_point *to)
 {
     if (to->is_left) __builtin_longjmp(to->jump, 1);

@@ -129,7 +129,7 @@ static void append_waits(const struct comm_watch *w, char *text, size_t size)
 }
 
 /* End the process because a peer is silent; the message has the known part of the wait-for graph.
- * */
+ */
 static _Noreturn void lost(const struct comm_watch *w, const struct comm_peer *p, const char *how)
 {
     char text[2048];

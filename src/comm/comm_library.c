@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Returns name and version of the MPI library, also before MPI is started. `wsc doctor` reports it.
- * */
+ */
 #include <wsc/comm.h>
 
 #include <mpi.h>

@@ -31,7 +31,7 @@ static bool try_lock(struct comm_progress *p)
 }
 
 /* Poll until nothing is transferred or the main thread wants the lock; then choose the next sleep.
- * */
+ */
 static void poll_round(struct comm_progress *p, struct comm_nap *nap)
 {
     int empty = 0;

@@ -47,7 +47,7 @@ static enum wsc_err new_request(struct comm_link *link, enum comm_request_kind k
 }
 
 /* The next piece of a payload of which @p posted bytes are posted, from its first or its last byte.
- * */
+ */
 static char *piece_at(const struct comm_node *node, int64_t posted, int64_t bytes)
 {
     const int64_t first =

@@ -3,7 +3,7 @@
  * and then polls MPI. A Kahn process network gives equal results in any order. On one rank and
  * without payloads, several threads may each run a part of the fibers (comm_workers.c). When no
  * fiber can run and no message is on its way, the run ends with the wait-for graph of the fibers.
- * */
+ */
 #include "comm_state.h"
 
 #include <wsc/check.h>

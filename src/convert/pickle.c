@@ -301,7 +301,7 @@ static enum wsc_err op_items(struct convert_pickle *p, int kind)
 /* ---- opcodes: the memo ----------------------------------------------------------------------- */
 
 /* Picklers number kept values from 0 on; a larger number would only waste memory, so it is refused.
- * */
+ */
 static enum wsc_err op_put(struct convert_pickle *p, int width)
 {
     struct convert_pickle_value kept = {0};

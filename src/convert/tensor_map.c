@@ -49,7 +49,7 @@ static int stack_of(const char *pattern)
 }
 
 /* The name of a rule at one block or expert: prefix or block, then the text with * and @ replaced.
- * */
+ */
 static void expand(char name[CONVERT_NAME_BYTES], const char *pattern, const struct level *level,
                    const struct place *at)
 {

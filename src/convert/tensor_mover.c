@@ -47,7 +47,7 @@ static void tell(struct convert_mover *m, int64_t n)
 enum { TILE = 32 };
 
 /* Transpose: out (columns, rows; a row every @p stride) = in (rows, columns), for columns [c0, c1).
- * */
+ */
 static void turn_strip(float *out, int64_t stride, const float *in, int64_t rows, int64_t columns,
                        int64_t c0, int64_t c1)
 {

@@ -49,7 +49,7 @@ static int64_t plain_run(const struct data_docs *d, int64_t n)
 }
 
 /* Process a byte that is not ordinary: a doubled quote is one quote, any other byte ends the field.
- * */
+ */
 static enum wsc_err take_special(struct data_docs *d, unsigned char *out, int64_t *n, bool *ended)
 {
     int c = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The files of a source: finds them in the folders of its data sets, checks each once, keeps a few
  * open at a time and reads sample by sample; computes their sizes and hashes. batch_source.c calls.
- * */
+ */
 #include "file_sum.h"
 #include "source_state.h"
 
@@ -161,7 +161,7 @@ static int64_t n_of(const struct data_file *f)
 }
 
 /* Files with spans need use_vsl, files without need that it is off: each mistake has its own hint.
- * */
+ */
 static enum wsc_err check_rows(const struct data_source *s, const struct data_file *f)
 {
     int rows = store_samples_rows(f->open);

@@ -88,7 +88,7 @@ static const struct data_set *find_mixed(const struct data_source *s, int64_t at
 }
 
 /* Find an element if the data sets are arranged one after the other, for orders that are shuffled.
- * */
+ */
 static const struct data_set *find_stacked(const struct data_source *s, int64_t at, int64_t *j)
 {
     const struct data_set *set = s->set;

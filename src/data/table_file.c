@@ -52,7 +52,7 @@ static enum wsc_err bad_byte(const struct data_table *t, int64_t at, const char 
 }
 
 /* Tokens are looked up by their bytes, so text in another encoding would give other tokens: error.
- * */
+ */
 static enum wsc_err check_utf8(const struct data_table *t)
 {
     const unsigned char *text = (const unsigned char *)t->bytes;

@@ -81,7 +81,7 @@ static enum wsc_err expect_truth(struct reader *r, const char *name, bool expect
 /* ---- model ----------------------------------------------------------------------------------- */
 
 /* Read a token and its id. White space would end a line of vocab.txt; no piece of a word has any.
- * */
+ */
 static enum wsc_err vocab_member(struct reader *r, const char *token)
 {
     int64_t id = 0;

@@ -5,7 +5,7 @@
  * elements. A weight that is dropped and added in one update keeps its value; other added weights
  * and their states start from zero. All choices are exact selections over shards
  * (memoryx_select.c). Steps count applied updates: a step that loss scaling skips changes nothing.
- * */
+ */
 #include "memoryx_regrow.h"
 
 #include "memoryx_exchange.h"

@@ -417,7 +417,7 @@ static haddr_t end_of_file(const struct store_file *f)
 }
 
 /* First element that lies after @p end, the former end of the file, if the data begin at @p offset.
- * */
+ */
 static int64_t fresh_from(const struct store_entry *e, haddr_t offset, haddr_t end)
 {
     if (offset == HADDR_UNDEF || end == HADDR_UNDEF) return INT64_MAX;

@@ -97,7 +97,7 @@ enum wsc_err store_touch(const char *path)
 }
 
 /* Check the limit on the size of files: a reservation does not reach it, but writing later would.
- * */
+ */
 static enum wsc_err check_size_limit(const char *path, int64_t bytes)
 {
     struct rlimit limit;
@@ -127,7 +127,7 @@ enum wsc_err store_h5_reserve(hid_t file, const char *path, int64_t known, int64
 }
 
 /* Replace HDF5's descriptor by one of memory, so that its remaining writes succeed without effect.
- * */
+ */
 void store_h5_abandon(hid_t file)
 {
     void *handle = NULL;

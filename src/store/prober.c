@@ -138,7 +138,7 @@ static int receive_fd(int from)
 void store_prober_serve(int from)
 {
     /* Signals to the whole process group are meant for the program, which may still have to read.
-     * */
+     */
     static const int group[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
     for (size_t i = 0; i < sizeof group / sizeof *group; i++)
         (void)signal(group[i], SIG_IGN);

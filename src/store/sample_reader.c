@@ -260,7 +260,7 @@ enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out
 }
 
 /* Find where the dataset has value @p at of sample @p i, in the numbering of store_samples_read().
- * */
+ */
 static void place_of(const struct store_samples *s, int64_t i, int64_t at, hsize_t place[3])
 {
     const int64_t row = at / s->T, t = at % s->T;

@@ -155,7 +155,7 @@ static enum wsc_err time_of(struct cuts *c, int shape, int64_t first, int64_t en
 }
 
 /* A state of the dynamic programming: the ranges of the children so far end at a point of the grid.
- * */
+ */
 struct state {
     int64_t most, sum; /* largest time and sum of times of the children; most < 0: impossible */
     int from;          /* point at which the range of the last child begins */

@@ -5,7 +5,7 @@
  * masks, so their vectors are added element by element along the canonical tree. The part of a
  * shard begins at a whole block of 1024 elements, so its bits are whole words of the tensor's mask.
  * Called by memoryx_send.c and memoryx_take.c, stream_transfer.c, swarmx_reduce.c, wafer_stage.c.
- * */
+ */
 #include "stream_packed.h"
 
 #include <wsc/check.h>

@@ -9,7 +9,7 @@ struct stream_parts {
     struct comm_kept kept; /* whole vectors of weights, by stage */
     int64_t updates;       /* number of updates of the weights in `kept` */
     /* Weights that arrive: one reference to each part and to the whole vector until it is complete.
-     * */
+     */
     struct comm_buf *weights[STREAM_MAX_FANOUT], *whole;
     int64_t n_joined; /* elements of `whole` that are written, in the order of their use */
     /* Gradients that are sent: one reference to each part until all vectors are cut. */

@@ -60,7 +60,7 @@ static int rank_of_place(const struct ranks *ranks, int p, int n)
 }
 
 /* The last free position on host @p host, or the last free one of all; position 0 is for shard 0.
- * */
+ */
 static int free_place(const struct ranks *ranks, const bool *taken, int n, int host)
 {
     int any = 0;

@@ -27,7 +27,7 @@ static int64_t elems_of_view(const struct model *model, const struct model_stage
 }
 
 /* A run: elements [from, end) of the whole vector, which begin at element `at` of a shard's part.
- * */
+ */
 struct run {
     int64_t from, end, at;
 };

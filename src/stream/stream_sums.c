@@ -40,7 +40,7 @@ static float *first_vector(const struct stream_sums *s, struct comm_buf *buf)
 
 /* Append the list in @p take_buf (nodes->n vectors, one after the other). Vectors are added in
  * place and stay in the buffers in which they arrived; each vector holds a reference to its buffer.
- * */
+ */
 void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, int64_t n_items,
                         int64_t n_elems, struct comm_buf *take_buf)
 {

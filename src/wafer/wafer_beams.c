@@ -188,7 +188,7 @@ static int rank_choices(struct wafer_texts *g, int i)
 }
 
 /* Replace text @p t of prompt @p i by the continuation @p c; `copy` has the texts before the step.
- * */
+ */
 static void take(struct wafer_texts *g, int i, int t, const struct choice *c)
 {
     struct wafer_beams *b = g->beams;

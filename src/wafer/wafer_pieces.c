@@ -85,7 +85,7 @@ enum wsc_err wafer_pieces_forward(struct wafer *w, const struct stream_at *at,
 }
 
 /* Send the message of the gradients before they exist; the stage keeps a reference to write them.
- * */
+ */
 static enum wsc_err open_gradients(struct wafer *w, const struct stream_at *at,
                                    struct wafer_stage *s)
 {

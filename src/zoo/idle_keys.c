@@ -332,7 +332,7 @@ static bool mean_over_pairs(const struct zoo_params *p)
 }
 
 /* True when the loss is a mean over pairs, or over the elements of latents, whatever the key says.
- * */
+ */
 static bool mean_in_any_case(const struct zoo_params *p)
 {
     return mean_over_pairs(p) || diffuses(p);

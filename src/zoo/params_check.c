@@ -130,7 +130,7 @@ static bool on_command_line(const struct conf_parse *p, const char *path)
 }
 
 /* The command line may set steps or epochs while the file has the other: the command line counts.
- * */
+ */
 static void choose_length(const struct conf_parse *p, struct zoo_runconfig *r)
 {
     const bool steps = on_command_line(p, "runconfig.num_steps");
@@ -143,7 +143,7 @@ static void choose_length(const struct conf_parse *p, struct zoo_runconfig *r)
 }
 
 /* Convert epochs to steps if the file has the length of an epoch; otherwise the data determine it.
- * */
+ */
 static void check_epochs(struct conf_parse *p, struct zoo_runconfig *r)
 {
     const char *epochs = "runconfig.num_epochs", *length = "runconfig.steps_per_epoch";

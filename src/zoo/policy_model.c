@@ -15,7 +15,7 @@ static bool put(struct conf_doc *doc, struct conf_node *map, const struct conf_e
 }
 
 /* Add the section, which marks a model of preference optimization, with or without keys of its own.
- * */
+ */
 static bool put_section(struct conf_doc *doc, struct conf_node *model, struct conf_pos pos)
 {
     const struct conf_entry entry = {.key = "dpo", .key_pos = pos, .value = conf_doc_map(doc, pos)};

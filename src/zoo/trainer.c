@@ -20,7 +20,7 @@ bool zoo_trainer_is(const struct conf_node *root)
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Convert one key of the trainer style: by its own function, or to its name in the runconfig style.
- * */
+ */
 static void take_row(struct conf_parse *p, int row, const struct conf_node *node)
 {
     const struct conf_key *key = &p->table->key[row];

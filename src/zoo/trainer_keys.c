@@ -111,7 +111,7 @@ static const struct conf_key keys[] = {
     ROW("init.logging.enable_act_frequency", "runconfig.enable_act_frequency"),
 
     /* Flags of one scope may also be written for all scopes: a host has no use for the difference.
-     * */
+     */
     TAKE("init.callbacks.GlobalFlags.csx.performance.micro_batch_size",
          "train_input.micro_batch_size", global_micro_batch, "of training and of evaluation"),
     CALLBACK("ScopedTrainFlags.csx.performance.micro_batch_size", "train_input.micro_batch_size"),

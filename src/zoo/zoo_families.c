@@ -257,7 +257,7 @@ static const struct family *named(struct conf_parse *p, enum zoo_family family)
 }
 
 /* Set a default with the reader of its key, as if it were in the file, unless the file has the key.
- * */
+ */
 static void set_default(struct conf_parse *p, const char *path, const char *value)
 {
     const int row = conf_keys_find(p->table, path);

@@ -37,7 +37,7 @@ static const struct row {
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 /* Position of the value of @p path; of that of @p other where the file has none or null for
- * @p path, unlike conf_parse_place(), which would take the null. */
+ * @p path. conf_parse_place() alone would take the null. */
 static struct conf_pos position_of(const struct conf_parse *p, const char *path, const char *other)
 {
     if (conf_parse_given(p, path)) return conf_parse_place(p, path, NULL);

@@ -285,7 +285,7 @@ static double initial_of(const struct zoo_schedule *s, int at)
 }
 
 /* The members of a chain except the first must not begin with 0, because the chain divides by it.
- * */
+ */
 static void check_chain(const struct reading *r, const struct conf_node *list,
                         const struct zoo_schedule_node *node)
 {
