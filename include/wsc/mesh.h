@@ -407,7 +407,8 @@ enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload,
 /** Advance the switch of @p colour at this PE's own router, after all wavelets that the PE has sent
  *  on it have left. No wavelet is sent. It is the property advance_switch of a fabric output vector
  *  (code of HPDC'24, spcl/spatial-collectives). */
-enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread, int activate) WSC_CHECKED;
+enum wsc_err mesh_advance_switch(struct mesh_pe *pe, int colour, int thread,
+                                 int activate) WSC_CHECKED;
 /** Wait until @p thread (1 .. 8, as in struct mesh_op) has ended its operation. */
 enum wsc_err mesh_join(struct mesh_pe *pe, int thread) WSC_CHECKED;
 /** Execute scalar code of @p cycles >= 0 cycles, in order with the operations. */

@@ -120,8 +120,8 @@ bool num_is_crowded(int64_t ld);
 void num_set_apart(float *restrict out, const float *restrict x, int64_t ld, int64_t rows,
                    int64_t cols);
 /** Write the transpose (cols, rows at ld_out) of a matrix (rows, cols at ld) of a 16-bit format. */
-void num_turn_16(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in, int64_t ld,
-                 int64_t rows, int64_t cols);
+void num_transpose_16(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in,
+                      int64_t ld, int64_t rows, int64_t cols);
 /** Reference implementation of all products, the specification for tests: fp32 operands, one sum
  *  for each element in the order of k. */
 void num_gemm_ref(const struct num_product *p, const float *a, const float *b, float *c);

@@ -23,8 +23,8 @@ static bool leads(const struct app_call *call)
 
 static enum wsc_err agree(const struct app_call *call, enum wsc_err rc)
 {
-    bool mine;
-    return call->comm ? comm_agree(call->comm, rc, &mine) : rc;
+    bool reports;
+    return call->comm ? comm_agree(call->comm, rc, &reports) : rc;
 }
 
 static enum wsc_err check_names(const struct app_texts *ids)

@@ -86,20 +86,20 @@ void app_doctor_processor(struct app_finding *f)
 void app_doctor_cores(struct app_finding *f)
 {
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    const int mine = comm_allowed_processors();
+    const int own = comm_allowed_processors();
     const double quota = comm_quota_of_processors();
     const char *threads = getenv("OMP_NUM_THREADS");
-    app_found(f, "%d of %ld processors%s%s", mine, online, threads ? ", OMP_NUM_THREADS=" : "",
+    app_found(f, "%d of %ld processors%s%s", own, online, threads ? ", OMP_NUM_THREADS=" : "",
               threads ? threads : "");
-    if (mine < online)
+    if (own < online)
         app_advise(f, APP_DOCTOR_WARNING,
-                   "this process is bound to %d: mpirun --bind-to none, or ask for more", mine);
-    if (quota > 0 && quota < mine)
+                   "this process is bound to %d: mpirun --bind-to none, or ask for more", own);
+    if (quota > 0 && quota < own)
         app_advise(f, APP_DOCTOR_WARNING, "the control group allows %.3g: start fewer ranks",
                    quota);
-    if (threads && number_of(threads) > mine)
+    if (threads && number_of(threads) > own)
         app_advise(f, APP_DOCTOR_WARNING, "more threads than processors: export OMP_NUM_THREADS=%d",
-                   mine);
+                   own);
 }
 
 /* MemAvailable of /proc/meminfo in bytes, -1 when it is not there. */

@@ -99,10 +99,10 @@ static bool started_by_mpi(const struct app_command *command)
 /* Rank 0 works; the others learn whether it succeeded. */
 static enum wsc_err run_on_first(struct app_call *call, struct comm *comm)
 {
-    bool mine = true;
+    bool reports = true;
     enum wsc_err rc = comm_rank(comm) ? WSC_OK : call->command->run(call);
-    enum wsc_err all = comm_agree(comm, rc, &mine);
-    if (all && !mine) app_set_reported();
+    enum wsc_err all = comm_agree(comm, rc, &reports);
+    if (all && !reports) app_set_reported();
     return all;
 }
 
@@ -129,10 +129,10 @@ static enum wsc_err run_on_ranks(struct app_call *call, struct comm *comm)
 /* Ranks that agree on an error @p rc of the command line, and that have the same command line. */
 static enum wsc_err start_together(struct comm *comm, enum wsc_err rc, int argc, char **argv)
 {
-    bool mine;
-    rc = comm_agree(comm, rc, &mine);
-    if (!rc) rc = job_compare_commands(comm, argc, argv, &mine);
-    if (rc && !mine) app_set_reported();
+    bool reports;
+    rc = comm_agree(comm, rc, &reports);
+    if (!rc) rc = job_compare_commands(comm, argc, argv, &reports);
+    if (rc && !reports) app_set_reported();
     return rc;
 }
 

@@ -29,8 +29,8 @@ bool app_leads(const struct comm *comm)
 
 enum wsc_err app_agree(struct comm *comm, enum wsc_err rc)
 {
-    bool mine;
-    return comm ? comm_agree(comm, rc, &mine) : rc;
+    bool reports;
+    return comm ? comm_agree(comm, rc, &reports) : rc;
 }
 
 enum wsc_err app_reported_once(struct comm *comm, enum wsc_err rc)

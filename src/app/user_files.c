@@ -28,9 +28,9 @@ static enum wsc_err share_file(struct comm *comm, read_fn read, const char *path
         n_bytes = rc ? -1 : (int64_t)*n;
     }
     if (!comm) return rc;
-    bool mine;
-    enum wsc_err all = comm_agree(comm, rc, &mine);
-    if (all && !mine) app_set_reported();
+    bool reports;
+    enum wsc_err all = comm_agree(comm, rc, &reports);
+    if (all && !reports) app_set_reported();
     if (all) return all;
     TRY(comm_share(comm, bytes, &n_bytes));
     *n = (size_t)n_bytes;

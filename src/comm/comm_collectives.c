@@ -57,18 +57,18 @@ enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes)
 }
 
 /* The error of the lowest rank that has one is returned on every rank. */
-enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine)
+enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *reports)
 {
     struct {
         int rank, rc;
     } first = {.rank = rc ? comm->rank : comm->size, .rc = (int)rc};
-    *mine = rc != WSC_OK;
+    *reports = rc != WSC_OK;
     if (!comm->use_mpi) return rc;
     comm_watch_waits(comm->watch, "all ranks compare their errors");
     (void)reduce_all(comm, &first.rank, 1, MPI_INT, MPI_MIN, comm->world);
     if (first.rank < comm->size) (void)broadcast(comm, &first.rc, 1, MPI_INT, first.rank);
     comm_watch_waits(comm->watch, NULL);
-    *mine = comm->rank == first.rank;
+    *reports = comm->rank == first.rank;
     return first.rank < comm->size ? (enum wsc_err)first.rc : WSC_OK;
 }
 

@@ -31,13 +31,13 @@ static enum wsc_err find_host(struct comm *comm, struct comm_rank_host *own, int
 }
 
 /* Collect the hosts of all ranks on every rank. */
-static enum wsc_err gather_hosts(struct comm *comm, const struct comm_rank_host *mine,
+static enum wsc_err gather_hosts(struct comm *comm, const struct comm_rank_host *own,
                                  struct comm_rank_host *all)
 {
-    const int bytes = (int)sizeof *mine;
-    all[comm->rank] = *mine;
+    const int bytes = (int)sizeof *own;
+    all[comm->rank] = *own;
     if (comm->use_mpi)
-        TRY_MPI(MPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm->world));
+        TRY_MPI(MPI_Allgather(own, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm->world));
     return WSC_OK;
 }
 

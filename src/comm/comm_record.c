@@ -193,17 +193,17 @@ static enum wsc_err send_recorded(struct comm *comm, MPI_Comm world, int64_t n)
 
 /* Collect sizes first, then the records of one rank after the other, on a communicator of their
  * own, so that tags cannot be confused with those of links. */
-static enum wsc_err gather(struct comm *comm, int64_t mine, struct vtime_recorder *program)
+static enum wsc_err gather(struct comm *comm, int64_t n_bytes, struct vtime_recorder *program)
 {
     MPI_Comm world = MPI_COMM_NULL;
-    long long n = mine, *of_rank;
+    long long n = n_bytes, *of_rank;
     WSC_CHECK(program || comm->rank, "rank 0 has no room for the record");
     TRY_NEW(of_rank, WSC_MEM_COMM, comm->size);
     enum wsc_err rc = WSC_OK;
     if (MPI_Gather(&n, 1, MPI_LONG_LONG, of_rank, 1, MPI_LONG_LONG, 0, comm->world) ||
         MPI_Comm_dup(comm->world, &world))
         rc = WSC_RAISE(WSC_MPI, "rank %d: the record of virtual time is not gathered", comm->rank);
-    if (!rc && comm->rank) rc = send_recorded(comm, world, mine);
+    if (!rc && comm->rank) rc = send_recorded(comm, world, n_bytes);
     for (int r = 1; !rc && !comm->rank && r < comm->size; r++)
         rc = take_from(comm, world, r, of_rank[r], program);
     if (!rc) TRY_MPI(MPI_Comm_free(&world));
@@ -213,13 +213,13 @@ static enum wsc_err gather(struct comm *comm, int64_t mine, struct vtime_recorde
 
 enum wsc_err comm_record_gather(struct comm *comm, struct vtime_recorder *program)
 {
-    int64_t mine;
-    TRY(measure(comm, &mine));
+    int64_t n_bytes;
+    TRY(measure(comm, &n_bytes));
     for (int i = 0; program && i < count_programs(comm); i++)
         vtime_recorder_take(&comm->recorder[i], &program[i]);
     if (comm->size == 1) return WSC_OK;
     comm_watch_waits(comm->watch, "rank 0 gathers the record of virtual time");
-    enum wsc_err rc = gather(comm, mine, program);
+    enum wsc_err rc = gather(comm, n_bytes, program);
     comm_watch_waits(comm->watch, NULL);
     return rc;
 }

@@ -27,14 +27,14 @@ enum wsc_err convert_mover_init(struct convert_mover *m, const struct convert_ma
     }
     m->elems = elems;
     TRY_NEW(m->block, WSC_MEM_CONVERT, elems);
-    TRY_NEW(m->turned, WSC_MEM_CONVERT, elems);
+    TRY_NEW(m->source, WSC_MEM_CONVERT, elems);
     return WSC_OK;
 }
 
 void convert_mover_fini(struct convert_mover *m)
 {
     wsc_free(m->block);
-    wsc_free(m->turned);
+    wsc_free(m->source);
     *m = (struct convert_mover){0};
 }
 
@@ -48,8 +48,8 @@ enum { TILE = 32 };
 
 /* Transpose: out (columns, rows; a row every @p stride) = in (rows, columns), for columns [c0, c1).
  */
-static void turn_strip(float *out, int64_t stride, const float *in, int64_t rows, int64_t columns,
-                       int64_t c0, int64_t c1)
+static void transpose_strip(float *out, int64_t stride, const float *in, int64_t rows,
+                            int64_t columns, int64_t c0, int64_t c1)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = c0; c < c1; c++)
@@ -57,10 +57,11 @@ static void turn_strip(float *out, int64_t stride, const float *in, int64_t rows
 }
 
 /* Transpose in strips of TILE columns, so that the output stays in the cache. */
-static void turn(float *out, int64_t stride, const float *in, int64_t rows, int64_t columns)
+static void transpose(float *out, int64_t stride, const float *in, int64_t rows, int64_t columns)
 {
     for (int64_t c0 = 0; c0 < columns; c0 += TILE)
-        turn_strip(out, stride, in, rows, columns, c0, c0 + TILE < columns ? c0 + TILE : columns);
+        transpose_strip(out, stride, in, rows, columns, c0,
+                        c0 + TILE < columns ? c0 + TILE : columns);
 }
 
 /* ---- from Hugging Face ----------------------------------------------------------------------- */
@@ -86,8 +87,8 @@ static enum wsc_err read_rows(struct convert_mover *m, const struct convert_pair
         const bool transposed = p->layout & CONVERT_TRANSPOSED;
         float *to = m->block + done * p->width;
         TRY(convert_files_read(m->files, m->from, transposed ? &columns : &rows,
-                               transposed ? m->turned : to));
-        if (transposed) turn(to, p->width, m->turned, p->width, k);
+                               transposed ? m->source : to));
+        if (transposed) transpose(to, p->width, m->source, p->width, k);
         done += k;
     }
     return WSC_OK;
@@ -175,10 +176,10 @@ static enum wsc_err gather_columns(struct convert_mover *m, const struct convert
     for (int64_t line = 0; line < p->n_lines; line += s.n) {
         segment_of_lines(m, p, model, line, p->n_lines - line, &s);
         const struct store_box box = {s.row, s.n, first, n};
-        TRY(store_read_box(m->store, s.name, &box, m->turned));
-        zero_pruned(&s, m->turned, s.n * n);
-        multiply(m->turned, s.n * n, s.factor);
-        turn(m->block + line, p->n_lines, m->turned, s.n, n);
+        TRY(store_read_box(m->store, s.name, &box, m->source));
+        zero_pruned(&s, m->source, s.n * n);
+        multiply(m->source, s.n * n, s.factor);
+        transpose(m->block + line, p->n_lines, m->source, s.n, n);
     }
     return WSC_OK;
 }

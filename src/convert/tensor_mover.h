@@ -12,7 +12,7 @@
 /** Two blocks of memory, their source and their destination. */
 struct convert_mover {
     const struct convert_job *job;
-    float *block, *turned; /**< owned */
+    float *block, *source; /**< owned */
     int64_t elems;         /**< elements of each block */
     int64_t done, total;   /**< values, for the progress display */
     struct store_file *store;

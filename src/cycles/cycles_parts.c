@@ -191,9 +191,9 @@ static double norm_before_ffn(const struct cycles_layout *l,
 static double after_qkv(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
-    const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
+    const double rotated = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
     double sum = m->zoo.use_projection_bias_in_attention ? cycles_bias(l, l->heads.k * l->qkv) : 0;
-    if (m->rotary_dim) sum += cycles_rotary(l, l->heads.k * turned);
+    if (m->rotary_dim) sum += cycles_rotary(l, l->heads.k * rotated);
     return sum + cycles_head_norms(l);
 }
 
@@ -313,10 +313,10 @@ static double half_gradient(const struct cycles_layout *l, bool bias, enum model
 static double qkv_gradient(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
-    const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
+    const double rotated = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
     const double bias = cycles_bias_gradient(l, l->heads.k * l->qkv / 3, 3);
     return (m->zoo.use_projection_bias_in_attention ? trained_bias(l, MODEL_Q_B, bias) : 0) +
-           (m->rotary_dim ? cycles_rotary(l, l->heads.k * turned) : 0) +
+           (m->rotary_dim ? cycles_rotary(l, l->heads.k * rotated) : 0) +
            cycles_head_norms_gradient(l);
 }
 

@@ -166,7 +166,7 @@ int64_t host_arranged_rows(int64_t n_samples, int64_t T)
     return rows;
 }
 
-int64_t host_turned_row_bytes(const struct model *m)
+int64_t host_transposed_row_bytes(const struct model *m)
 {
     int64_t most = 0;
     for (int i = 0; i < m->n_tensors && host_arranged_row_bytes(m); i++) {
@@ -230,11 +230,11 @@ bool host_arranged_leaf(const struct host *k, const struct host_grad *g, int64_t
     if (!g->arranged || !arranges_leaf(k, g, leaf)) return false;
     const struct host_span *rows = host_grad_span(k, g, leaf);
     const struct num_product p = gradient_shape(k, g, rows->n, n);
-    void *turned = host_thread(k, thread, HOST_TURNED);
+    void *transposed = host_thread(k, thread, HOST_TRANSPOSED);
     const void *dy = host_const_at(k, g->dy, rows->row * g->ld_dy + r0);
     if (k->fp32)
-        num_set_apart(turned, dy, g->ld_dy, rows->n, n);
+        num_set_apart(transposed, dy, g->ld_dy, rows->n, n);
     else
-        num_turn_16(turned, rows->n, dy, g->ld_dy, rows->n, n);
-    return num_gemm_arranged(k->model->format, &p, turned, arranged_input(k, g, leaf), dst);
+        num_transpose_16(transposed, rows->n, dy, g->ld_dy, rows->n, n);
+    return num_gemm_arranged(k->model->format, &p, transposed, arranged_input(k, g, leaf), dst);
 }

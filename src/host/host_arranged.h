@@ -22,10 +22,10 @@ void host_arrange(struct host *k, enum model_part part, bool backward);
 void host_arrange_rows(struct host *k, enum model_tensor_kind kind, int64_t first, int64_t n,
                        bool backward);
 /** Bytes of a row of the widest arranged input of a linear layer, for weight gradients;
- *  host_turned_row_bytes(): bytes of a token in the transposed dy that a thread needs in addition.
- *  0 for a format without them. */
+ *  host_transposed_row_bytes(): bytes of a token in the transposed dy that a thread needs in
+ * addition. 0 for a format without them. */
 int64_t host_arranged_row_bytes(const struct model *m);
-int64_t host_turned_row_bytes(const struct model *m);
+int64_t host_transposed_row_bytes(const struct model *m);
 /** Rows of the arranged inputs of samples of @p T tokens, with padding; INT64_MAX for too many. */
 int64_t host_arranged_rows(int64_t n_samples, int64_t T);
 /** Arrange the input of the linear layers among these gradients, by leaves, before their blocks are

@@ -590,11 +590,11 @@ static void gather(const struct head *head, const struct queries *q, const void 
 
 /* Store gradients (span, d) of queries, keys or values at @p to with row stride @p ld; those of
  * queries and keys are rotated back. */
-static void store_rows(const struct head *head, const struct host_span *span, bool turned,
+static void store_rows(const struct head *head, const struct host_span *span, bool rotated,
                        float *rows, void *to, int64_t ld)
 {
     struct host *k = head->k;
-    if (turned && k->model->rotary_dim) host_rotate(k, span, rows, head->d, true);
+    if (rotated && k->model->rotary_dim) host_rotate(k, span, rows, head->d, true);
     host_store_linear(k, span, rows, head->d, NULL, to, ld);
 }
 

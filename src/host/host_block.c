@@ -187,7 +187,7 @@ void host_embed_backward(struct host *k)
 struct projection {
     enum model_tensor_kind weight, bias;
     int64_t column, features;
-    bool turned, normed;
+    bool rotated, normed;
 };
 enum { N_PROJECTIONS = 3 };
 
@@ -200,7 +200,7 @@ static struct projection projection_of(const struct model *m, int i)
                                .bias = bias[i],
                                .column = i ? q + (i - 1) * kv : 0,
                                .features = i ? kv : q,
-                               .turned = m->rotary_dim && i < 2,
+                               .rotated = m->rotary_dim && i < 2,
                                .normed = model_norms_heads(m) && i < 2};
 }
 
@@ -225,10 +225,10 @@ static void qkv_rows(struct host *k, const struct host_span *b, int thread)
         const float *bias = k->stage.vector[p.bias];
         struct num_product shape = host_linear_shape(b->n, C, p.features);
         host_linear(k, &shape, xn, p.weight, 0, &at, wide);
-        const bool changed = p.turned || p.normed;
+        const bool changed = p.rotated || p.normed;
         for (int64_t r = 0; changed && bias && r < b->n; r++)
             num_add(wide + r * p.features, bias, p.features);
-        if (p.turned) host_rotate(k, b, wide, p.features, false);
+        if (p.rotated) host_rotate(k, b, wide, p.features, false);
         if (p.normed) host_head_norm_rows(k, b, p.weight, wide);
         host_store_linear(k, b, wide, p.features, changed ? NULL : bias, host_at(k, qkv, p.column),
                           width);

@@ -277,7 +277,7 @@ void host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model
         bytes[HOST_CAP_SLOPES] = times(host_tile_width(limits, T), 4);
     bytes[HOST_DSCORE_OP] = bytes[HOST_SCORE_OP];
     bytes[HOST_DK] = bytes[HOST_DV] = times(times(T, m->head_dim), 4);
-    bytes[HOST_TURNED] = times(times(n_samples, T), host_turned_row_bytes(m));
+    bytes[HOST_TRANSPOSED] = times(times(n_samples, T), host_transposed_row_bytes(m));
     bytes[HOST_TREE] = times(times(host_tree_levels(n_samples), host_grad_block_max(m)), 4);
 }
 

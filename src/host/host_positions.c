@@ -26,10 +26,10 @@ static void fill_rotary(const struct model *m, float *table)
 }
 
 /* Rotate each pair (even, odd) by its angle, or by minus its angle (@p sign -1). */
-NUM_CLONES static void rotate_head(float *x, const float *turn, int64_t dims, float sign)
+NUM_CLONES static void rotate_head(float *x, const float *cos_sin, int64_t dims, float sign)
 {
     for (int64_t j = 0; j < dims; j += 2) {
-        float even = x[j], odd = x[j + 1], c = turn[j], s = sign * turn[j + 1];
+        float even = x[j], odd = x[j + 1], c = cos_sin[j], s = sign * cos_sin[j + 1];
         x[j] = even * c - odd * s;
         x[j + 1] = odd * c + even * s;
     }
@@ -40,10 +40,10 @@ void host_rotate(const struct host *k, const struct host_span *b, float *rows, i
 {
     const struct model *m = k->model;
     for (int64_t i = 0; i < b->n; i++) {
-        const float *turn =
+        const float *cos_sin =
             (const float *)k->buffer[HOST_TABLE] + host_position(k, b->row + i) * m->rotary_dim;
         for (int64_t first = 0; first < cols; first += m->head_dim)
-            rotate_head(rows + i * cols + first, turn, m->rotary_dim, back ? -1.0F : 1.0F);
+            rotate_head(rows + i * cols + first, cos_sin, m->rotary_dim, back ? -1.0F : 1.0F);
     }
 }
 

@@ -126,7 +126,7 @@ enum host_thread_buffer {
     HOST_HEAD_OUT,   /**< (queries, d) */
     HOST_DK,
     HOST_DV,           /**< (T, d) */
-    HOST_TURNED,       /**< training: columns of dy of a leaf, transposed or copied */
+    HOST_TRANSPOSED,   /**< training: columns of dy of a leaf, transposed or copied */
     HOST_TREE,         /**< partial sums of one gradient block, one per level */
     HOST_WORDS,        /**< dropout: random numbers of one row */
     HOST_ADAPTED,      /**< product with the narrow matrix of an adapter, r wide */

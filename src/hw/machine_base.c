@@ -176,8 +176,8 @@ static void merge(struct conf_doc *doc, struct conf_diag *d, struct conf_node *i
         const bool whole = conf_keys_find(hw_machine_table(), path) >= 0 ||
                            entry->value->kind != CONF_NODE_MAP ||
                            !conf_keys_is_section(hw_machine_table(), path);
-        struct conf_node *mine = whole ? NULL : conf_doc_own(doc, into, entry->key);
-        if (mine) merge(doc, d, mine, entry->value, path);
+        struct conf_node *own = whole ? NULL : conf_doc_own(doc, into, entry->key);
+        if (own) merge(doc, d, own, entry->value, path);
     }
 }
 

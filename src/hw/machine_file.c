@@ -164,27 +164,27 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d)
         char path[CONF_MAX_PATH];
         const char *text;
         if (!conf_set_split(d, set, path, &text)) continue;
-        const char *mine = conf_set_cluster_path(path);
-        if (!mine) continue;
-        if (!strcmp(mine, CONF_FAULTS_ADD)) {
+        const char *cluster_path = conf_set_cluster_path(path);
+        if (!cluster_path) continue;
+        if (!strcmp(cluster_path, CONF_FAULTS_ADD)) {
             hw_faults_add(doc, d, text, set);
             continue;
         }
-        if (!strcmp(mine, "base")) {
-            conf_diag_error(d, (struct conf_pos){.line = -set}, mine,
+        if (!strcmp(cluster_path, "base")) {
+            conf_diag_error(d, (struct conf_pos){.line = -set}, cluster_path,
                             "only a file has a base; hint: --cluster FILE");
             continue;
         }
-        int row = conf_keys_find(hw_machine_table(), mine);
+        int row = conf_keys_find(hw_machine_table(), cluster_path);
         if (row < 0) {
-            conf_keys_unknown(hw_machine_table(), d, (struct conf_pos){.line = -set}, mine);
+            conf_keys_unknown(hw_machine_table(), d, (struct conf_pos){.line = -set}, cluster_path);
             continue;
         }
         struct conf_node *value = conf_doc_parse_value(doc, d, text, set);
         if (!value) continue;
         if (hw_key_is_constant(&hw_machine_table()->key[row])) value = as_constant(doc, value);
         if (value)
-            conf_doc_set(doc, d, mine, value);
+            conf_doc_set(doc, d, cluster_path, value);
         else
             d->no_memory = true;
     }

@@ -255,7 +255,7 @@ bool mesh_region_batch(struct mesh_region *r)
 void mesh_region_examine(struct mesh_region *r)
 {
     for (int side = 0; side < MESH_SIDES && r->batch == r->m->round; side++)
-        mesh_take_mail(r, side, r->batch);
+        mesh_mailbox_take(r, side, r->batch);
     mesh_fire_timers(r);
     mesh_flow_look(r);
 }
@@ -283,12 +283,12 @@ static bool source_can_send(const struct mesh *m)
     return false;
 }
 
-/* True when the region has visits or mail for one of the next cycles. */
+/* True when the region has visits or messages for one of the next cycles. */
 static bool is_active(const struct mesh_region *r)
 {
     uint64_t any = 0;
     for (int i = 0; i < 4; i++)
-        any |= r->mail[i / 2][i % 2].any;
+        any |= r->mailbox[i / 2][i % 2].any;
     for (int k = 1; k <= MESH_LATENCY; k++) {
         const uint64_t *w = mesh_active_in(r, r->now + k).routers;
         for (int64_t i = 0; i < 2 * r->n_words && !any; i++)
@@ -357,7 +357,8 @@ static int64_t own_next(const struct mesh *m)
 {
     int64_t next = INT64_MAX;
     if (somebody_is_active(m) || source_can_send(m)) return m->region->now + 1;
-    if (mesh_share_has_mail(m)) return m->horizon + 1; /* sent in the cycle before the exchange */
+    if (mesh_share_has_messages(m))
+        return m->horizon + 1; /* sent in the cycle before the exchange */
     for (int i = 0; i < m->n_own; i++) {
         int64_t first = mesh_next_timer(&m->region[m->own + i]);
         if (first < next) next = first;

@@ -274,7 +274,7 @@ static void exchange(struct mesh_region *r, struct mesh_flow_link *link, int64_t
         return;
     }
     mesh_channel_put(ch, item->word[k] | r->ready_hop);
-    mesh_send_mail(r, item->at, 1U << ch->colour);
+    mesh_mailbox_post(r, item->at, 1U << ch->colour);
 }
 
 void mesh_flow_cycle(struct mesh_region *r, int64_t now, int64_t block)

@@ -109,12 +109,12 @@ static void fill_switch(struct mesh_switch *s, const struct mesh_route *r)
 static bool same_switch(const struct mesh *m, const struct mesh_cell *cell,
                         const struct mesh_route *r)
 {
-    struct mesh_switch mine = {.pos = {{r->rx, r->tx}}};
+    struct mesh_switch own = {.pos = {{r->rx, r->tx}}};
     if (!cell->extra) return !r->n_more;
     const struct mesh_switch *s = &m->extra[cell->extra - 1];
-    fill_switch(&mine, r);
-    return s->n == mine.n && s->at == mine.at && s->pop == mine.pop && s->ring == mine.ring &&
-           !memcmp(s->pos, mine.pos, sizeof mine.pos);
+    fill_switch(&own, r);
+    return s->n == own.n && s->at == own.at && s->pop == own.pop && s->ring == own.ring &&
+           !memcmp(s->pos, own.pos, sizeof own.pos);
 }
 
 /* The cells of PE @p at, allocated at its first route; NULL without memory. */

@@ -189,21 +189,21 @@ static void write_wavelet(struct mesh *m, int side, int64_t at, int colour)
     write_bytes(&m->border->out[side], origin_of(m, ch, newest), sizeof(struct mesh_watch_origin));
 }
 
-/* Write messages for the mail of the region at the border to routers across it. */
-static void write_mail(struct mesh *m, int side)
+/* Write messages for the mailbox of the region at the border to routers across it. */
+static void write_messages(struct mesh *m, int side)
 {
-    struct mesh_mail *mail = &inner(m, side)->mail[m->horizon & 1][side];
+    struct mesh_mailbox *mailbox = &inner(m, side)->mailbox[m->horizon & 1][side];
     const int64_t row = row_of(outer(m, side), 1 - side);
-    for (int x = 0; x < m->config.w && mail->any; x++) {
-        const uint32_t word = mail->word[x];
-        mail->word[x] = 0;
-        if (word & MESH_MAIL_WAKE)
+    for (int x = 0; x < m->config.w && mailbox->any; x++) {
+        const uint32_t word = mailbox->word[x];
+        mailbox->word[x] = 0;
+        if (word & MESH_MAILBOX_WAKE)
             write_message(&m->border->out[side],
                           (struct border_message){.x = (int16_t)x, .kind = WAKE});
-        for (uint32_t set = word & ~(uint32_t)MESH_MAIL_WAKE; set; set &= set - 1)
+        for (uint32_t set = word & ~(uint32_t)MESH_MAILBOX_WAKE; set; set &= set - 1)
             write_wavelet(m, side, row + x, mesh_direction((int)set));
     }
-    mail->any = false;
+    mailbox->any = false;
 }
 
 static void write_gates(struct mesh *m, int side)
@@ -242,12 +242,12 @@ static int64_t take_wavelet(struct mesh *m, const struct border_message *l, cons
     return (int64_t)sizeof(struct mesh_watch_origin);
 }
 
-/* Read the messages of a side. They leave the mail and channels that a thread of this process would
- * have left if it ran the neighbour's band; the regions take the mail in the next cycle
- * (mesh_take_mail). */
+/* Read the messages of a side. They leave the mailbox and channels as a thread of this process
+ * would have left them if it ran the neighbour's band; the regions empty the mailbox in the next
+ * cycle (mesh_mailbox_take). */
 static void read_messages(struct mesh *m, int side)
 {
-    struct mesh_mail *mail = &outer(m, side)->mail[m->horizon & 1][1 - side];
+    struct mesh_mailbox *mailbox = &outer(m, side)->mailbox[m->horizon & 1][1 - side];
     const struct mesh_bytes *in = &m->border->in[side];
     for (int64_t at = 0; at < in->n;) {
         struct border_message l;
@@ -258,8 +258,8 @@ static void read_messages(struct mesh *m, int side)
             continue;
         }
         if (l.kind == WAVELET) at += take_wavelet(m, &l, (const char *)in->data + at);
-        mail->word[l.x] |= l.kind == WAKE ? (uint32_t)MESH_MAIL_WAKE : 1U << l.of;
-        mail->any = true;
+        mailbox->word[l.x] |= l.kind == WAKE ? (uint32_t)MESH_MAILBOX_WAKE : 1U << l.of;
+        mailbox->any = true;
     }
 }
 
@@ -270,7 +270,7 @@ enum wsc_err mesh_share_cycle(struct mesh *m)
     for (int side = MESH_TO_NORTH; side < MESH_SIDES; side++) {
         b->out[side].n = b->in[side].n = 0;
         if (!outer(m, side)) continue;
-        write_mail(m, side);
+        write_messages(m, side);
         write_gates(m, side);
     }
     TRY(m->config.share->swap(m->config.share->ctx, b->out, b->in));
@@ -279,10 +279,10 @@ enum wsc_err mesh_share_cycle(struct mesh *m)
     return WSC_OK;
 }
 
-bool mesh_share_has_mail(const struct mesh *m)
+bool mesh_share_has_messages(const struct mesh *m)
 {
     for (int side = MESH_TO_NORTH; side < MESH_SIDES && m->border; side++)
-        if (outer(m, side) && outer(m, side)->mail[m->horizon & 1][1 - side].any) return true;
+        if (outer(m, side) && outer(m, side)->mailbox[m->horizon & 1][1 - side].any) return true;
     return false;
 }
 
@@ -290,7 +290,7 @@ bool mesh_share_has_sent(const struct mesh *m)
 {
     for (int side = MESH_TO_NORTH; side < MESH_SIDES && m->border; side++)
         for (int odd = 0; odd < 2; odd++)
-            if (outer(m, side) && inner(m, side)->mail[odd][side].any) return true;
+            if (outer(m, side) && inner(m, side)->mailbox[odd][side].any) return true;
     return false;
 }
 

@@ -17,7 +17,7 @@ void mesh_share_fini(struct mesh *m);
  * channels. Needed after each cycle in which something may have crossed. */
 enum wsc_err mesh_share_cycle(struct mesh *m);
 /* True when neighbours have sent something for the next cycle. */
-bool mesh_share_has_mail(const struct mesh *m);
+bool mesh_share_has_messages(const struct mesh *m);
 /* True when this process has sent something over a border in the cycle that ended. */
 bool mesh_share_has_sent(const struct mesh *m);
 /* A lower bound of the cycle in which something leaves over the borders of this process; 0: not

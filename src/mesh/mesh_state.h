@@ -31,7 +31,7 @@ enum {
 
 /* Bit in the payload of a control wavelet that advances the switch of its own router and goes no
  * further. */
-#define MESH_TURN (1U << 30)
+#define MESH_OWN_SWITCH (1U << 30)
 /* Entry of a queue: payload, cycle from which it can be taken, control bit. */
 #define MESH_CONTROL_BIT  0x8000000000000000ULL
 #define MESH_CONTENT_BITS 0x80000000FFFFFFFFULL
@@ -266,9 +266,9 @@ enum { MESH_FETCH_AHEAD = 12 }; /* visits before which the first lines of a plac
 /* The sides on which a region of rows has neighbours. */
 enum mesh_side { MESH_TO_NORTH, MESH_TO_SOUTH, MESH_SIDES };
 /* Wavelets and wake-ups that cross to a neighbouring region, a word for each of its PEs on that
- * side: the colours sent, and MESH_MAIL_WAKE. */
-enum { MESH_MAIL_WAKE = 1 << 30 };
-struct mesh_mail {
+ * side: the colours sent, and MESH_MAILBOX_WAKE. */
+enum { MESH_MAILBOX_WAKE = 1 << 30 };
+struct mesh_mailbox {
     uint32_t *word;
     bool any;
 };
@@ -289,7 +289,7 @@ struct mesh_wave {
 };
 
 /* A band of rows that one thread runs; its PEs are counted from 0. It writes nothing of another
- * region except the far ends of channels and its mail. */
+ * region except the far ends of channels and its mailbox. */
 struct mesh_region {
     _Alignas(MESH_LINE) struct mesh *m;
     /* Arrays from the first PE of the region on; channels are the fabric's. */
@@ -308,12 +308,12 @@ struct mesh_region {
     int64_t last;    /* end of the last cycle in which a PE or an edge was active */
     int64_t visited; /* last cycle in which a place was visited */
     struct mesh_stats stats;
-    struct mesh_active active[MESH_AHEAD]; /* lists of visits, by cycle modulo MESH_AHEAD */
-    struct mesh_mail mail[2][MESH_SIDES];  /* by the parity of the cycle */
-    struct mesh_thread todo[MESH_TODO];    /* requests of the running task */
-    struct mesh_form form[MESH_FORMS];     /* by the hash of the key */
-    struct mesh_pool program, memory;      /* program: freed by mesh_clear(); memory: of PEs */
-    int64_t first, n_words, n_timers;      /* first: PE of the fabric */
+    struct mesh_active active[MESH_AHEAD];      /* lists of visits, by cycle modulo MESH_AHEAD */
+    struct mesh_mailbox mailbox[2][MESH_SIDES]; /* by the parity of the cycle */
+    struct mesh_thread todo[MESH_TODO];         /* requests of the running task */
+    struct mesh_form form[MESH_FORMS];          /* by the hash of the key */
+    struct mesh_pool program, memory;           /* program: freed by mesh_clear(); memory: of PEs */
+    int64_t first, n_words, n_timers;           /* first: PE of the fabric */
     /* number of blocks of places; `south`: first block of the last row */
     int64_t n_blocks, south;
     int block_shift;          /* a block is 2^block_shift places */

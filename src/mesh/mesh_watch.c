@@ -372,7 +372,7 @@ static void charge_sleep(struct mesh_watch_pe *p, const struct mesh_pe *pe, int6
     }
 }
 
-void mesh_watch_turn(struct mesh_pe *pe)
+void mesh_watch_advance_switch(struct mesh_pe *pe)
 {
     charge_sleep(watched(pe), pe, watch_now(pe));
 }

@@ -36,6 +36,6 @@ void mesh_watch_arrival(struct mesh_pe *pe, int thread);
 void mesh_watch_crowded(struct mesh_pe *pe, int thread);
 void mesh_watch_memory(struct mesh_pe *pe, int thread);
 void mesh_watch_op_end(struct mesh_pe *pe, int thread, int64_t end);
-void mesh_watch_turn(struct mesh_pe *pe);
+void mesh_watch_advance_switch(struct mesh_pe *pe);
 void mesh_watch_cycle(struct mesh_pe *pe);
 #endif

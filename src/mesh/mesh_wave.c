@@ -89,7 +89,7 @@ static void run(struct mesh_region *r, int64_t k, int64_t block, int64_t onward)
 {
     const int64_t now = r->batch + k;
     for (int side = 0; side < MESH_SIDES && now > r->m->round; side++)
-        if (is_beside(r, side, block)) mesh_take_mail(r, side, now);
+        if (is_beside(r, side, block)) mesh_mailbox_take(r, side, now);
     mesh_block_cycle(r, now, block, block + onward);
     r->wave.ran[block]++;
     for (int side = 0; side < MESH_SIDES; side++)

@@ -344,9 +344,9 @@ enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload,
     return send_control(pe, colour, payload, thread, 0);
 }
 
-enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread, int activate)
+enum wsc_err mesh_advance_switch(struct mesh_pe *pe, int colour, int thread, int activate)
 {
-    return send_control(pe, colour, MESH_TURN | MESH_ADVANCE, thread, activate);
+    return send_control(pe, colour, MESH_OWN_SWITCH | MESH_ADVANCE, thread, activate);
 }
 
 enum wsc_err mesh_wait(struct mesh_pe *pe, int64_t cycles)

@@ -253,7 +253,7 @@ PART enum sending send_first(struct mesh_region *r, struct mesh_pe *pe, int queu
     (void)mesh_queue_pop(q);
     if (!q->n) pe->out_used &= (uint8_t) ~(1U << queue);
     pe->out_turn = queue + 1 == MESH_N_OUT ? 0 : (uint8_t)(queue + 1);
-    r->stats.wavelets += !(entry & MESH_CONTROL_BIT && (uint32_t)entry & MESH_TURN);
+    r->stats.wavelets += !(entry & MESH_CONTROL_BIT && (uint32_t)entry & MESH_OWN_SWITCH);
     return SENT;
 }
 
@@ -518,7 +518,7 @@ void mesh_pe_elements(struct mesh_region *r, int64_t at, const uint32_t *in, uin
 __attribute__((noinline)) static enum wsc_err any_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
     bool busy = false;
-    mesh_see_turn(r, pe);
+    mesh_see_advance_switch(r, pe);
     if (pe->bulk_since) settle(r, pe);
     if (!(pe->threads & 1U)) TRY(mesh_main_cycle(r, pe, &busy));
     if (pe->threads && datapath_cycle(r, pe)) busy = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Implements a region, a band of rows that one host thread runs: its routers and PEs, the lists of
- * places to visit in the next cycles, its timers, and the mail to the regions above and below.
- * run.c moves a region by one cycle, team.c runs all of them. */
+ * places to visit in the next cycles, its timers, and the mailboxes for the regions above and
+ * below. run.c moves a region by one cycle, team.c runs all of them. */
 #include "region.h"
 #include "mesh_state.h"
 #include "pool.h"
@@ -80,7 +80,7 @@ static enum wsc_err region_init(struct mesh *m, int index)
     for (int64_t i = 0; i < r->n_pes; i++)
         r->pe[i].region = r;
     for (int i = 0; i < 4 && m->n_regions > 1; i++)
-        TRY_NEW(r->mail[i / 2][i % 2].word, WSC_MEM_MESH, w);
+        TRY_NEW(r->mailbox[i / 2][i % 2].word, WSC_MEM_MESH, w);
     if (index < m->own || index >= m->own + m->n_own) return WSC_OK; /* another process runs it */
     return new_blocks(r);
 }
@@ -104,7 +104,7 @@ static void region_fini(struct mesh_region *r)
     for (int i = 0; i < MESH_WHEEL; i++)
         wsc_free(r->wheel[i].timer);
     for (int i = 0; i < 4; i++)
-        wsc_free(r->mail[i / 2][i % 2].word);
+        wsc_free(r->mailbox[i / 2][i % 2].word);
     for (int i = 0; i < MESH_AHEAD; i++)
         wsc_free(r->active[i].routers);
     free_micro(r);
@@ -148,9 +148,9 @@ void mesh_region_clear(struct mesh_region *r)
     for (int i = 0; i < MESH_AHEAD; i++)
         mesh_active_clear(r, i);
     for (int i = 0; i < 4; i++) {
-        struct mesh_mail *mail = &r->mail[i / 2][i % 2];
-        if (mail->word) memset(mail->word, 0, (size_t)r->m->config.w * sizeof *mail->word);
-        mail->any = false;
+        struct mesh_mailbox *mailbox = &r->mailbox[i / 2][i % 2];
+        if (mailbox->word) memset(mailbox->word, 0, (size_t)r->m->config.w * sizeof *mailbox->word);
+        mailbox->any = false;
     }
     for (int i = 0; i < MESH_WHEEL && r->n_timers; i++)
         r->wheel[i].n = 0;
@@ -170,42 +170,43 @@ void mesh_region_clear(struct mesh_region *r)
     mesh_pool_reset(&r->program);
 }
 
-/* ---- mail ------------------------------------------------------------------------------------ */
+/* ---- mailboxes
+ * ------------------------------------------------------------------------------------ */
 
 /* The words belong to this region. The neighbour reads them in the next cycle, when this region
  * writes to the words of the other parity, so no lock is needed. */
-void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what)
+void mesh_mailbox_post(struct mesh_region *r, int64_t at, uint32_t what)
 {
     bool north = at < 0;
-    struct mesh_mail *mail = &r->mail[r->now & 1][north ? MESH_TO_NORTH : MESH_TO_SOUTH];
-    mail->word[north ? at + r->m->config.w : at - r->n_pes] |= what;
-    mail->any = true;
+    struct mesh_mailbox *mailbox = &r->mailbox[r->now & 1][north ? MESH_TO_NORTH : MESH_TO_SOUTH];
+    mailbox->word[north ? at + r->m->config.w : at - r->n_pes] |= what;
+    mailbox->any = true;
 }
 
-/* Take the mail of region @p from for the routers from @p first on, and schedule their visits in
- * cycle @p now. */
-static void take_from(struct mesh_region *r, struct mesh_mail *from, int64_t first, int64_t now)
+/* Take the messages of region @p from for the routers from @p first on, and schedule their visits
+ * in cycle @p now. */
+static void take_from(struct mesh_region *r, struct mesh_mailbox *from, int64_t first, int64_t now)
 {
     if (!from->any) return;
     for (int64_t x = 0; x < r->m->config.w; x++) {
-        const uint32_t mail = from->word[x];
-        if (!mail) continue;
+        const uint32_t messages = from->word[x];
+        if (!messages) continue;
         from->word[x] = 0;
-        r->router[first + x].waiting |= mail & ((1U << MESH_COLOURS) - 1U);
+        r->router[first + x].waiting |= messages & ((1U << MESH_COLOURS) - 1U);
         mesh_visit_router(mesh_active_in(r, now), first + x);
     }
     from->any = false;
 }
 
-void mesh_take_mail(struct mesh_region *r, enum mesh_side side, int64_t now)
+void mesh_mailbox_take(struct mesh_region *r, enum mesh_side side, int64_t now)
 {
     const struct mesh *m = r->m;
     const int before = (int)(now & 1) ^ 1;
     const int64_t index = r - m->region;
     if (side == MESH_TO_NORTH && index > 0)
-        take_from(r, &r[-1].mail[before][MESH_TO_SOUTH], 0, now);
+        take_from(r, &r[-1].mailbox[before][MESH_TO_SOUTH], 0, now);
     if (side == MESH_TO_SOUTH && index + 1 < m->n_regions)
-        take_from(r, &r[1].mail[before][MESH_TO_NORTH], r->n_pes - m->config.w, now);
+        take_from(r, &r[1].mailbox[before][MESH_TO_NORTH], r->n_pes - m->config.w, now);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-/** A region of the fabric, the rows that one thread runs: its timers, its mail to neighbouring
+/** A region of the fabric, the rows that one thread runs: its timers, its messages to neighbouring
  *  regions, and the marks of the places that are active in a cycle. */
 #ifndef WSC_MESH_REGION_H
 #define WSC_MESH_REGION_H
@@ -22,11 +22,11 @@ enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at);
 void mesh_fire_timers(struct mesh_region *r);
 /* The first cycle for which there is a timer, or INT64_MAX. */
 int64_t mesh_next_timer(const struct mesh_region *r);
-/* Take the mail that the neighbour on side @p side has sent in the cycle before @p now. */
-void mesh_take_mail(struct mesh_region *r, enum mesh_side side, int64_t now);
-/* Send @p what (colours, MESH_MAIL_WAKE) to router @p at of a neighbouring region: @p at is below
- * 0 or at least n_pes. */
-void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what);
+/* Take the messages that the neighbour on side @p side has sent in the cycle before @p now. */
+void mesh_mailbox_take(struct mesh_region *r, enum mesh_side side, int64_t now);
+/* Send @p what (colours, MESH_MAILBOX_WAKE) to router @p at of a neighbouring region: @p at is
+ * below 0 or at least n_pes. */
+void mesh_mailbox_post(struct mesh_region *r, int64_t at, uint32_t what);
 
 /* Schedule a visit of router @p at of the region, in the cycle of the list @p a; likewise
  * mesh_visit_pe(). */

@@ -44,7 +44,7 @@ static void wake_sender(struct mesh_region *r, const struct mesh_router *router,
     else if (is_here(r, sender))
         mesh_visit_router(r->next, sender);
     else
-        mesh_send_mail(r, sender, MESH_MAIL_WAKE);
+        mesh_mailbox_post(r, sender, MESH_MAILBOX_WAKE);
 }
 
 /* ---- filters --------------------------------------------------------------------------------- */
@@ -81,11 +81,11 @@ static void filter_count(struct mesh_switch *s, uint64_t entry)
     s->limit2_used = true;
 }
 
-/* True for a control wavelet of mesh_turn(): it advances the switch of its own router and does not
- * leave. */
+/* True for a control wavelet of mesh_advance_switch(): it advances the switch of its own router and
+ * does not leave. */
 static bool is_own_switch_command(uint64_t entry)
 {
-    return entry & MESH_CONTROL_BIT && (uint32_t)entry & MESH_TURN;
+    return entry & MESH_CONTROL_BIT && (uint32_t)entry & MESH_OWN_SWITCH;
 }
 
 /* True when the PE does not get the wavelet: a filter withholds it, or it is control for routers
@@ -168,7 +168,7 @@ static enum wsc_err to_sink(struct passage *p, const struct mesh_sink *s, uint64
 }
 
 /* Send a wavelet over link @p d to the channel of the neighbour, or to a sink. The set of waiting
- * colours belongs to the neighbour's region, so another region is informed by mail. */
+ * colours belongs to the neighbour's region, so another region is informed by a messagebox. */
 static enum wsc_err to_side(struct passage *p, const struct mesh_channel *ch, int d, uint64_t entry)
 {
     int32_t to = ch->to[d - 1];
@@ -184,7 +184,7 @@ static enum wsc_err to_side(struct passage *p, const struct mesh_channel *ch, in
         return WSC_OK;
     }
     mesh_channel_put(target, entry);
-    mesh_send_mail(p->r, next, 1U << ch->colour);
+    mesh_mailbox_post(p->r, next, 1U << ch->colour);
     return WSC_OK;
 }
 
@@ -225,8 +225,8 @@ static bool execute(struct mesh *m, struct mesh_channel *ch, uint64_t *entry)
     return moved;
 }
 
-/* A turn (mesh_turn()) belongs to the wavelet before it: it is executed when that wavelet leaves
- * and has no effect later. True when the switch has moved. */
+/* The command of mesh_advance_switch() belongs to the wavelet before it: it is executed when that
+ * wavelet leaves and has no effect later. True when the switch has moved. */
 static bool switch_with_last(const struct passage *p, struct mesh_channel *ch, uint64_t gate)
 {
     uint64_t *next = &ch->entry[((unsigned)gate + 1) % MESH_FIFO];
@@ -294,7 +294,8 @@ struct progress {
     enum wsc_err rc;
 };
 
-/* True when a turn may follow the wavelet at the head, to be executed with it. */
+/* True when a command of mesh_advance_switch() may follow the wavelet at the head, to be executed
+ * with it. */
 static inline bool switch_follows(const struct mesh_channel *ch, uint64_t gate, int n)
 {
     return ch->extra >= 0 && n > 1 && ch->entry[(gate + 1) % MESH_FIFO] & MESH_CONTROL_BIT;

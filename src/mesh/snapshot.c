@@ -336,12 +336,12 @@ static enum wsc_err read_words(const struct mesh_snapshots *k, const char *name,
 /* The sizes of the fabric and its program must be those of the snapshot. */
 static enum wsc_err check_head(const struct mesh *m)
 {
-    const struct head *of = &m->config.snapshots->head, mine = head_of(m);
-    const bool same = of->w == mine.w && of->h == mine.h && of->arch == mine.arch &&
-                      of->half == mine.half && of->n_channels == mine.n_channels &&
-                      of->queue_lines == mine.queue_lines && of->n_tasks == mine.n_tasks &&
-                      of->n_sources == mine.n_sources && of->n_sinks == mine.n_sinks &&
-                      of->n_noted == mine.n_noted;
+    const struct head *of = &m->config.snapshots->head, own = head_of(m);
+    const bool same = of->w == own.w && of->h == own.h && of->arch == own.arch &&
+                      of->half == own.half && of->n_channels == own.n_channels &&
+                      of->queue_lines == own.queue_lines && of->n_tasks == own.n_tasks &&
+                      of->n_sources == own.n_sources && of->n_sinks == own.n_sinks &&
+                      of->n_noted == own.n_noted;
     const struct host_data *host_data = &m->config.snapshots->host_data;
     if (same && host_data->at == host_data->n && of->now >= 0 && of->next > of->now &&
         of->next < m->config.max_cycles)

@@ -65,21 +65,22 @@ static void router_channels(struct mesh *m, struct mesh_stream *s, int64_t at)
 
 /* ---- visits ---------------------------------------------------------------------------------- */
 
-/* The mail of neighbouring regions to router @p at of region @p r, sent in the cycle that ended. */
-static uint32_t mail_to(const struct mesh_region *r, int64_t at)
+/* The messages of neighbouring regions to router @p at of region @p r, sent in the cycle that
+ * ended. */
+static uint32_t messages_to(const struct mesh_region *r, int64_t at)
 {
     const struct mesh *m = r->m;
     const int64_t index = r - m->region, last_row = r->n_pes - m->config.w;
-    uint32_t mail = 0;
+    uint32_t messages = 0;
     if (index > 0 && at < m->config.w) {
-        const struct mesh_mail *from = &r[-1].mail[r->now & 1][MESH_TO_SOUTH];
-        if (from->any) mail |= from->word[at];
+        const struct mesh_mailbox *from = &r[-1].mailbox[r->now & 1][MESH_TO_SOUTH];
+        if (from->any) messages |= from->word[at];
     }
     if (index + 1 < m->n_regions && at >= last_row) {
-        const struct mesh_mail *from = &r[1].mail[r->now & 1][MESH_TO_NORTH];
-        if (from->any) mail |= from->word[at - last_row];
+        const struct mesh_mailbox *from = &r[1].mailbox[r->now & 1][MESH_TO_NORTH];
+        if (from->any) messages |= from->word[at - last_row];
     }
-    return mail;
+    return messages;
 }
 
 static bool is_marked(uint64_t word, int64_t at)
@@ -91,9 +92,9 @@ static bool is_marked(uint64_t word, int64_t at)
  * for each cycle, those of the router first. */
 static void visit_state(struct mesh_stream *s, struct mesh_region *r, int64_t at)
 {
-    uint32_t mail = mesh_stream_reads(s) ? 0 : mail_to(r, at);
-    uint32_t waiting = r->router[at].waiting | (mail & ((1U << MESH_COLOURS) - 1U));
-    uint8_t visits = mail ? 1 : 0;
+    uint32_t messages = mesh_stream_reads(s) ? 0 : messages_to(r, at);
+    uint32_t waiting = r->router[at].waiting | (messages & ((1U << MESH_COLOURS) - 1U));
+    uint8_t visits = messages ? 1 : 0;
     for (int k = 0; k < VISITS && !mesh_stream_reads(s); k++) {
         const struct mesh_active active = mesh_active_in(r, r->now + 1 + k);
         visits |= (uint8_t)(is_marked(active.routers[at >> 6], at) << k);

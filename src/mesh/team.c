@@ -155,10 +155,10 @@ static void *run_member(void *argument)
  * meet the same error first, since it visits PEs in order. */
 static enum wsc_err first_error(const struct mesh *m)
 {
-    const struct mesh_region *mine = &m->region[m->own], *first = mine;
-    for (const struct mesh_region *r = mine; r < mine + m->n_own; r++)
+    const struct mesh_region *own = &m->region[m->own], *first = own;
+    for (const struct mesh_region *r = own; r < own + m->n_own; r++)
         if (r->error_in < first->error_in) first = r;
-    if (!first->rc || first == mine) return first->rc; /* raised by the caller's thread */
+    if (!first->rc || first == own) return first->rc; /* raised by the caller's thread */
     return WSC_RAISE(first->rc, "%s", first->message ? first->message : wsc_err_str(first->rc));
 }
 

@@ -97,9 +97,9 @@ static inline void mesh_see_op_end(const struct mesh_region *r, struct mesh_pe *
     if (r->m->watch) mesh_watch_op_end(pe, thread, end);
 }
 /* A PE is visited in this cycle; its state has not changed yet. */
-static inline void mesh_see_turn(const struct mesh_region *r, struct mesh_pe *pe)
+static inline void mesh_see_advance_switch(const struct mesh_region *r, struct mesh_pe *pe)
 {
-    if (r->m->watch) mesh_watch_turn(pe);
+    if (r->m->watch) mesh_watch_advance_switch(pe);
 }
 /* The visit of the PE in this cycle is over, whether it sleeps now or not. */
 static inline void mesh_see_cycle(const struct mesh_region *r, struct mesh_pe *pe)

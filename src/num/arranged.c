@@ -76,7 +76,8 @@ static void transpose_words(char *restrict out, int64_t ld_out, const char *rest
 static void transpose_tiles(char *restrict out, int64_t ld_out, const char *restrict in, int64_t ld,
                             int64_t rows, int64_t cols)
 {
-    const num_turn_fn avx512 = num_turn_avx512(), turn_tile = avx512 ? avx512 : num_turn_avx2();
+    const num_transpose_fn avx512 = num_transpose_avx512(),
+                           transpose_tile = avx512 ? avx512 : num_transpose_avx2();
     for (int64_t r = 0; r < rows; r += TILE) {
         const int64_t n_rows = rows - r < TILE ? rows - r : TILE;
         for (int64_t c = 0; c < cols; c += TILE) {
@@ -84,8 +85,8 @@ static void transpose_tiles(char *restrict out, int64_t ld_out, const char *rest
             char *to = out + c * ld_out + r * 4;
             const char *from = in + r * ld + c * 4;
             fetch_rows(from + AHEAD * ld, ld, n_rows);
-            if (turn_tile && n_rows == TILE && n_cols == TILE)
-                turn_tile(to, ld_out, from, ld);
+            if (transpose_tile && n_rows == TILE && n_cols == TILE)
+                transpose_tile(to, ld_out, from, ld);
             else
                 transpose_words(to, ld_out, from, ld, n_rows, n_cols);
         }
@@ -141,8 +142,8 @@ static void transpose_pairs(uint16_t *restrict out, int64_t ld_out, const uint16
         split(out + 2 * i * ld_out, out + (2 * i + 1) * ld_out, words[i], rows);
 }
 
-void num_turn_16(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in, int64_t ld,
-                 int64_t rows, int64_t cols)
+void num_transpose_16(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in,
+                      int64_t ld, int64_t rows, int64_t cols)
 {
     for (int64_t c = 0; c + 1 < cols; c += (int64_t)2 * TILE) {
         const int64_t left = (cols - c) / 2, n_words = left < TILE ? left : TILE;

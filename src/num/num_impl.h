@@ -21,10 +21,10 @@ float *num_widened(enum num_format format, const uint16_t *x, int64_t rows, int6
 enum { NUM_TURN_TILE = 16 };
 /** Writes the transpose of a tile of 32-bit words; strides in bytes, addresses need not be
  *  aligned. */
-typedef void (*num_turn_fn)(char *out, int64_t ld_out, const char *in, int64_t ld);
+typedef void (*num_transpose_fn)(char *out, int64_t ld_out, const char *in, int64_t ld);
 /** Functions for AVX-512 and AVX2; NULL on a processor without these instructions. */
-num_turn_fn num_turn_avx512(void);
-num_turn_fn num_turn_avx2(void);
+num_transpose_fn num_transpose_avx512(void);
+num_transpose_fn num_transpose_avx2(void);
 /** True on a processor with an instruction that rounds to bfloat16. */
 bool num_has_narrow_bf16(void);
 /** Round @p n numbers to bfloat16 with this instruction; num_has_narrow_bf16() must be true. */

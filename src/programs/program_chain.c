@@ -253,9 +253,9 @@ enum wsc_err programs_route_chain(struct programs_grid *g, const struct programs
  * words. */
 static enum mesh_code sum_code(const struct programs_sum *s, bool in)
 {
-    if (!in) return s->mine_half ? MESH_FH2S : MESH_FMOVS;
-    WSC_CHECK(!s->mine_half || s->code == MESH_FADDS, "operation %d", (int)s->code);
-    return s->mine_half ? MESH_FADDHS : s->code;
+    if (!in) return s->own_half ? MESH_FH2S : MESH_FMOVS;
+    WSC_CHECK(!s->own_half || s->code == MESH_FADDS, "operation %d", (int)s->code);
+    return s->own_half ? MESH_FADDHS : s->code;
 }
 
 static enum wsc_err add_to(struct mesh_pe *pe, const struct programs_sum *s, struct mesh_dsd dst,
@@ -265,8 +265,8 @@ static enum wsc_err add_to(struct mesh_pe *pe, const struct programs_sum *s, str
                                .thread = (uint8_t)s->thread,
                                .activate = (uint8_t)s->activate,
                                .dst = dst,
-                               .a = in ? *in : s->mine,
-                               .b = in ? s->mine : (struct mesh_dsd){0}};
+                               .a = in ? *in : s->own,
+                               .b = in ? s->own : (struct mesh_dsd){0}};
     return mesh_issue(pe, &op);
 }
 
@@ -286,11 +286,11 @@ static enum wsc_err add_sides(struct mesh_pe *pe, const struct programs_sum *s, 
     if (s->position) first.activate = 0;
     if (s->position + 1 < s->n) {
         TRY(add_to(pe, &first, sum, &far));
-        then.mine = sum;
+        then.own = sum;
     }
     if (s->position) return add_to(pe, &then, sum, &near);
     if (s->n > 1) return WSC_OK;
-    if (!same_place(&s->mine, &sum)) return add_to(pe, s, sum, NULL);
+    if (!same_place(&s->own, &sum)) return add_to(pe, s, sum, NULL);
     return s->activate ? mesh_activate(pe, s->activate - 1) : WSC_OK;
 }
 

@@ -85,16 +85,16 @@ extern const struct programs_chain programs_line_chain,
  *  there. */
 enum wsc_err programs_route_chain(struct programs_grid *g, const struct programs_line *l,
                                   const struct programs_chain *c, bool to_edge);
-/** The part of one PE, position @c position of @c n, in a sum of @c mine (@c code: MESH_FADDS or
+/** The part of one PE, position @c position of @c n, in a sum of @c own (@c code: MESH_FADDS or
  *  MESH_FMAXS) at position @c root (-1: off the edge), which gets @c result. */
 struct programs_sum {
     const struct programs_chain *chain;
     enum mesh_code code;
     int position, n, root, thread;
-    int activate;                 /**< local task id + 1 to activate at the end, or 0 */
-    struct mesh_dsd mine, result; /**< of equal length, or mine is a number */
-    struct mesh_dsd wide;         /**< 32-bit sums of a 16-bit result; otherwise no operand */
-    bool mine_half;               /**< mine is of 16-bit numbers */
+    int activate;                /**< local task id + 1 to activate at the end, or 0 */
+    struct mesh_dsd own, result; /**< of equal length, or own is a number */
+    struct mesh_dsd wide;        /**< 32-bit sums of a 16-bit result; otherwise no operand */
+    bool own_half;               /**< own is of 16-bit numbers */
 };
 enum wsc_err programs_sum_part(struct mesh_pe *pe, const struct programs_sum *s);
 #endif

@@ -99,11 +99,11 @@ static bool item(const struct mesh_pe *pe, int i, struct mesh_trigger *t)
 static void to_key(const struct columns *c, int key, int slot, struct programs_sum *s)
 {
     const struct programs_grid *g = c->g;
-    const int row = g->key_row[key], n = s->mine.len[0];
+    const int row = g->key_row[key], n = s->own.len[0];
     const int token = c->k->sample * programs_tokens(g, row) + g->key_token[key] / g->h;
     s->root = row;
     s->result = mesh_mem_strided(programs_at(g, &c->k->out, slot, token), n, g->pitch);
-    if (c->k->out.half) s->wide = s->mine;
+    if (c->k->out.half) s->wide = s->own;
 }
 
 static bool sum(const struct mesh_pe *pe, int i, bool any, struct programs_sum *s)
@@ -116,9 +116,9 @@ static bool sum(const struct mesh_pe *pe, int i, bool any, struct programs_sum *
     s->position = mesh_y(pe);
     s->n = c->g->h;
     s->root = -1;
-    s->mine = s->result = mesh_mem(c->acc[i % c->n_acc], held);
+    s->own = s->result = mesh_mem(c->acc[i % c->n_acc], held);
     if (c->k) to_key(c, i % values_of(c), slot, s);
-    if (!any) s->mine = mesh_float(0);
+    if (!any) s->own = mesh_float(0);
     return true;
 }
 

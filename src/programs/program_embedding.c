@@ -200,9 +200,9 @@ enum wsc_err programs_run_table_gather(struct programs_grid *g, const struct pro
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* Let the sums of @p rows rows pass this PE, which adds @p mine to them. */
+/* Let the sums of @p rows rows pass this PE, which adds @p own to them. */
 static enum wsc_err pass_rows(struct mesh_pe *pe, const struct embed *e, int rows,
-                              struct mesh_dsd mine, bool half)
+                              struct mesh_dsd own, bool half)
 {
     const int count = e->t->x.f->count[programs_column_of(pe)];
     const struct programs_sum sum = {.chain = &programs_edge_chain,
@@ -210,8 +210,8 @@ static enum wsc_err pass_rows(struct mesh_pe *pe, const struct embed *e, int row
                                      .position = mesh_y(pe),
                                      .n = e->g->h,
                                      .root = -1,
-                                     .mine = mine,
-                                     .mine_half = half,
+                                     .own = own,
+                                     .own_half = half,
                                      .result = programs_matrix(e->word, rows, count, count)};
     return rows ? programs_sum_part(pe, &sum) : WSC_OK;
 }

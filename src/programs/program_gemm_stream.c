@@ -53,8 +53,8 @@ static enum wsc_err on_output_end(struct mesh_pe *pe, uint32_t wavelet)
     struct stream *s = mesh_user(pe);
     struct programs_job *j = &s->job;
     int t = (int)j->shape[T], x = mesh_x(pe), step = j->step[mesh_y(pe) * j->w + x]++;
-    const struct mesh_dsd mine = mesh_mem(sums_at(j, step), t), none = {0};
-    struct mesh_op add = {.code = MESH_FADDS, .thread = THREAD_ROW, .a = mine};
+    const struct mesh_dsd own = mesh_mem(sums_at(j, step), t), none = {0};
+    struct mesh_op add = {.code = MESH_FADDS, .thread = THREAD_ROW, .a = own};
     (void)wavelet;
     TRY(mesh_join(pe, THREAD_ROW)); /* the last output used the next accumulator */
     TRY(mesh_do(pe, MESH_FMOVS, mesh_mem(sums_at(j, step + 1), t), mesh_float(0), none));

@@ -54,22 +54,22 @@ static double count_tokens(const struct programs_model *k, int i, int first, int
 {
     const struct programs_head *o = &k->output[i];
     const int64_t T = k->model->T;
-    struct model_loss mine = {0};
+    struct model_loss total = {0};
     for (int64_t t = first * T; t < (first + n) * T; t++) {
         if (!o->mask[t]) continue;
-        mine.nats += (double)k->nats[t];
-        mine.n_tokens++;
-        if (classes) mine.n_correct += k->best[t] == o->labels[t];
+        total.nats += (double)k->nats[t];
+        total.n_tokens++;
+        if (classes) total.n_correct += k->best[t] == o->labels[t];
     }
     if (i) {
-        sum->n_sequences = mine.n_tokens;
-        sum->n_sequences_correct = mine.n_correct;
-        return mine.nats;
+        sum->n_sequences = total.n_tokens;
+        sum->n_sequences_correct = total.n_correct;
+        return total.nats;
     }
-    sum->nats = mine.nats;
-    sum->n_tokens = mine.n_tokens;
-    sum->n_correct = mine.n_correct;
-    return mine.nats;
+    sum->nats = total.nats;
+    sum->n_tokens = total.n_tokens;
+    sum->n_correct = total.n_correct;
+    return total.nats;
 }
 
 static void add_entropies(struct programs_model *k, int i, int first, int n, struct model_loss *sum)

@@ -56,15 +56,15 @@ static int64_t code(int taken, int falls, int loads)
 }
 
 /* Part of a chain's root: it receives the sums of the far side of the row first. */
-static enum wsc_err root_part(struct mesh_pe *pe, const struct chain *c, struct mesh_dsd mine)
+static enum wsc_err root_part(struct mesh_pe *pe, const struct chain *c, struct mesh_dsd own)
 {
-    const int n = mine.len[0];
+    const int n = own.len[0];
     TRY(mesh_wait(pe, code(0, 1, 2)));
     if (c->root + 1 < c->n) {
-        TRY(mesh_do(pe, MESH_FADDS, mine, mesh_in(colour_of(c, c->root + 1), n), mine));
+        TRY(mesh_do(pe, MESH_FADDS, own, mesh_in(colour_of(c, c->root + 1), n), own));
         TRY(mesh_wait(pe, code(0, 0, 2)));
     }
-    TRY(mesh_do(pe, MESH_FADDS, mine, mesh_in(colour_of(c, c->root - 1), n), mine));
+    TRY(mesh_do(pe, MESH_FADDS, own, mesh_in(colour_of(c, c->root - 1), n), own));
     return mesh_wait(pe, TAKEN);
 }
 
@@ -73,18 +73,18 @@ static enum wsc_err root_part(struct mesh_pe *pe, const struct chain *c, struct 
 static enum wsc_err level_part(struct mesh_pe *pe, const struct chain *c, int n)
 {
     const struct programs_job *j = mesh_user(pe);
-    const struct mesh_dsd mine = mesh_mem(j->data, n), none = {0};
+    const struct mesh_dsd own = mesh_mem(j->data, n), none = {0};
     if (c->n == 1) return WSC_OK;
-    if (c->i == c->root) return root_part(pe, c, mine);
+    if (c->i == c->root) return root_part(pe, c, own);
     bool end = c->i == 0 || c->i == c->n - 1;
     const struct mesh_dsd out = mesh_out(colour_of(c, c->i), n);
     int far = c->i > c->root ? c->i + 1 : c->i - 1, right = c->i > c->root, even = c->i % 2 == 0;
     int falls = right + even + end;
     TRY(mesh_wait(pe, code(4 - falls, falls, end ? 1 : 2)));
     if (end)
-        TRY(mesh_do(pe, MESH_FMOVS, out, mine, none));
+        TRY(mesh_do(pe, MESH_FMOVS, out, own, none));
     else
-        TRY(mesh_do(pe, MESH_FADDS, out, mesh_in(colour_of(c, far), n), mine));
+        TRY(mesh_do(pe, MESH_FADDS, out, mesh_in(colour_of(c, far), n), own));
     return mesh_wait(pe, TAKEN);
 }
 
@@ -95,7 +95,7 @@ static enum wsc_err ktree_main(struct mesh_pe *pe, uint32_t data)
     const struct programs_job *j = mesh_user(pe);
     const int x = mesh_x(pe), n = (int)j->words;
     const struct chain low = level_1(j, x), high = level_2(j, x);
-    const struct mesh_dsd mine = mesh_mem(j->data, n), none = {0};
+    const struct mesh_dsd own = mesh_mem(j->data, n), none = {0};
     bool root = leads(j, x) && high.i == high.root;
     (void)data;
     TRY(mesh_wait(pe, SET_BASE + LOAD_TO_USE));
@@ -106,8 +106,8 @@ static enum wsc_err ktree_main(struct mesh_pe *pe, uint32_t data)
         TRY(mesh_wait(pe, 3LL * TAKEN));
     TRY(mesh_wait(pe, root ? code(0, 1, 1) : code(1, 0, 2)));
     if (j->w == 1) return WSC_OK;
-    return root ? mesh_do(pe, MESH_FMOVS, mesh_out(COLOUR_BACK, n), mine, none)
-                : mesh_do(pe, MESH_FMOVS, mine, mesh_in(COLOUR_BACK, n), none);
+    return root ? mesh_do(pe, MESH_FMOVS, mesh_out(COLOUR_BACK, n), own, none)
+                : mesh_do(pe, MESH_FMOVS, own, mesh_in(COLOUR_BACK, n), none);
 }
 
 /* Route the message on @p colour from PE @p from to PE @p to of the row. */

@@ -132,7 +132,7 @@ static struct mesh_dsd times(struct mesh_dsd d, int k)
 
 enum wsc_err programs_message_end(struct mesh_pe *pe, const struct programs_node *node)
 {
-    if (node->switches) return mesh_turn(pe, node->send, 0, 0);
+    if (node->switches) return mesh_advance_switch(pe, node->send, 0, 0);
     return node->control ? mesh_send_control(pe, node->send, node->payload, 0) : WSC_OK;
 }
 
@@ -141,19 +141,19 @@ enum wsc_err programs_message_end(struct mesh_pe *pe, const struct programs_node
 enum wsc_err programs_reduce_part(struct mesh_pe *pe, const struct programs_node *node, int address,
                                   int n)
 {
-    const struct mesh_dsd mine = mesh_mem(address, n), none = {0};
+    const struct mesh_dsd own = mesh_mem(address, n), none = {0};
     const bool sends = node->send >= 0;
     for (int i = 0; i < node->n_blocks; i++) {
         int k = node->count[i] - (sends && i + 1 == node->n_blocks);
         if (k)
-            TRY(mesh_do(pe, MESH_FADDS, times(mine, k), times(mesh_in(node->colour[i], n), k),
-                        times(mine, k)));
+            TRY(mesh_do(pe, MESH_FADDS, times(own, k), times(mesh_in(node->colour[i], n), k),
+                        times(own, k)));
     }
     if (!sends) return WSC_OK;
     if (node->n_blocks) /* add and send on */
         TRY(mesh_do(pe, MESH_FADDS, mesh_out(node->send, n),
-                    mesh_in(node->colour[node->n_blocks - 1], n), mine));
+                    mesh_in(node->colour[node->n_blocks - 1], n), own));
     else
-        TRY(mesh_do(pe, MESH_FMOVS, mesh_out(node->send, n), mine, none));
+        TRY(mesh_do(pe, MESH_FMOVS, mesh_out(node->send, n), own, none));
     return programs_message_end(pe, node);
 }

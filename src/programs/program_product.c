@@ -155,7 +155,7 @@ static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const
     TRY(mesh_join(pe,
                   PROGRAMS_THREAD_SUM)); /* the next item uses the accumulator of the last one */
     if (!it->n) return WSC_OK;
-    s.mine = it->scalars ? mesh_mem(accumulator(c, it, i), it->n) : mesh_float(0);
+    s.own = it->scalars ? mesh_mem(accumulator(c, it, i), it->n) : mesh_float(0);
     s.result = mesh_mem(it->narrow ? accumulator(c, it, i) : it->result, it->n);
     TRY(programs_sum_part(pe, &s));
     if (i) TRY(narrow(pe, c, i - 1));
@@ -252,7 +252,7 @@ static bool trigger_sum(const struct mesh_pe *pe, int i, bool any, struct progra
     s->position = it.position;
     s->n = it.line;
     s->root = it.root;
-    s->mine = any ? mesh_mem(sums, it.n) : mesh_float(0);
+    s->own = any ? mesh_mem(sums, it.n) : mesh_float(0);
     s->result = mesh_mem(it.narrow ? sums : it.result, it.n);
     return true;
 }

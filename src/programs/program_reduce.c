@@ -28,9 +28,9 @@ static enum wsc_err reduce_main(struct mesh_pe *pe, uint32_t data)
     TRY(programs_reduce_part(pe, &j->node[0][at], j->data, n));
     if (mesh_x(pe) == 0) TRY(programs_reduce_part(pe, &j->node[1][at], j->data, n));
     if (!j->shape[0] || j->w * j->h == 1) return WSC_OK;
-    const struct mesh_dsd mine = mesh_mem(j->data, n), none = {0};
-    if (at == 0) return mesh_do(pe, MESH_FMOVS, mesh_out(PROGRAMS_COLOUR_BCAST, n), mine, none);
-    return mesh_do(pe, MESH_FMOVS, mine, mesh_in(PROGRAMS_COLOUR_BCAST, n), none);
+    const struct mesh_dsd own = mesh_mem(j->data, n), none = {0};
+    if (at == 0) return mesh_do(pe, MESH_FMOVS, mesh_out(PROGRAMS_COLOUR_BCAST, n), own, none);
+    return mesh_do(pe, MESH_FMOVS, own, mesh_in(PROGRAMS_COLOUR_BCAST, n), none);
 }
 
 /* Colours of a row and of the column: together as many as a PE has input queues. A row alone uses
@@ -187,13 +187,13 @@ enum wsc_err programs_run_reduce(const struct programs_case *c, struct programs_
 static enum wsc_err broadcast_main(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
-    const struct mesh_dsd mine = mesh_mem(j->data, (int)j->words), none = {0};
+    const struct mesh_dsd own = mesh_mem(j->data, (int)j->words), none = {0};
     int n = (int)j->words;
     (void)data;
     if (j->w * j->h == 1) return WSC_OK;
     if (mesh_x(pe) || mesh_y(pe))
-        return mesh_do(pe, MESH_FMOVS, mine, mesh_in(PROGRAMS_COLOUR_BCAST, n), none);
-    return mesh_do(pe, MESH_FMOVS, mesh_out(PROGRAMS_COLOUR_BCAST, n), mine, none);
+        return mesh_do(pe, MESH_FMOVS, own, mesh_in(PROGRAMS_COLOUR_BCAST, n), none);
+    return mesh_do(pe, MESH_FMOVS, mesh_out(PROGRAMS_COLOUR_BCAST, n), own, none);
 }
 
 /* Broadcast the words of PE (0, 0) and compare them on every PE. */
@@ -247,19 +247,19 @@ static enum wsc_err short_ring_step(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
     int i = mesh_x(pe), p = j->w, s = j->step[i]++, first, sent;
-    int n = chunk(j, i - 1 - s, &first), own = chunk(j, i - s, &sent);
-    const struct mesh_dsd mine = mesh_mem(j->data + 4 * first, n), none = {0};
+    int n = chunk(j, i - 1 - s, &first), n_sent = chunk(j, i - s, &sent);
+    const struct mesh_dsd own = mesh_mem(j->data + 4 * first, n), none = {0};
     const struct mesh_dsd in = mesh_in(ring_colour(j, (i + p - 1) % p), n);
     const struct mesh_dsd out = mesh_out(ring_colour(j, i), n);
     (void)data;
     if (s == 2 * (p - 1)) return WSC_OK;
-    if (own && (s == 0 || s >= p - 1))
-        TRY(mesh_do(pe, MESH_FMOVS, mesh_out(out.colour, own), mesh_mem(j->data + 4 * sent, own),
-                    none));
+    if (n_sent && (s == 0 || s >= p - 1))
+        TRY(mesh_do(pe, MESH_FMOVS, mesh_out(out.colour, n_sent),
+                    mesh_mem(j->data + 4 * sent, n_sent), none));
     if (n && s < p - 2)
-        TRY(mesh_do(pe, MESH_FADDS, out, in, mine));
+        TRY(mesh_do(pe, MESH_FADDS, out, in, own));
     else if (n)
-        TRY(mesh_do(pe, s == p - 2 ? MESH_FADDS : MESH_FMOVS, mine, in, s == p - 2 ? mine : none));
+        TRY(mesh_do(pe, s == p - 2 ? MESH_FADDS : MESH_FMOVS, own, in, s == p - 2 ? own : none));
     return mesh_activate(pe, PROGRAMS_JOB_MAIN);
 }
 
@@ -279,9 +279,9 @@ static enum wsc_err ring_step(struct mesh_pe *pe, uint32_t data)
                            .a = mesh_mem(j->data + 4 * first, n)};
     if (n) TRY(mesh_issue(pe, &send));
     n = chunk(j, i - 1 - s, &first);
-    const struct mesh_dsd mine = mesh_mem(j->data + 4 * first, n), none = {0};
+    const struct mesh_dsd own = mesh_mem(j->data + 4 * first, n), none = {0};
     struct mesh_dsd in = mesh_in(ring_colour(j, (i + p - 1) % p), n);
-    if (n) TRY(mesh_do(pe, adds ? MESH_FADDS : MESH_FMOVS, mine, in, adds ? mine : none));
+    if (n) TRY(mesh_do(pe, adds ? MESH_FADDS : MESH_FMOVS, own, in, adds ? own : none));
     return mesh_activate(pe, PROGRAMS_JOB_MAIN);
 }
 

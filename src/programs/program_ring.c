@@ -245,7 +245,7 @@ static enum wsc_err end_round(struct mesh_pe *pe, const struct ring_part *t, boo
         b->last && (!is_head(t) || b->end >= t->group + GROUP || b->end == t->s->ring->n);
     *issued = true;
     if (t->p && (!last || (t->round + 1 == t->s->rounds && finished)))
-        return mesh_turn(pe, colour_of(t), PROGRAMS_THREAD_SEND, ACTIVATE);
+        return mesh_advance_switch(pe, colour_of(t), PROGRAMS_THREAD_SEND, ACTIVATE);
     const int before = (t->p - max(first, b->first / unit * unit)) / unit;
     if (t->round + 1 < t->s->rounds && before > 0) return switch_back(pe, t, before);
     *issued = false;

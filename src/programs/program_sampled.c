@@ -126,7 +126,7 @@ static enum wsc_err send_sums(struct mesh_pe *pe)
                                          .root = -1,
                                          .thread = PROGRAMS_THREAD_SUM,
                                          .activate = PROGRAMS_TASK_SUMMED + 1,
-                                         .mine = sums,
+                                         .own = sums,
                                          .result = sums};
         if (n) return programs_sum_part(pe, &sum);
         p->summed++;

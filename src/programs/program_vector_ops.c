@@ -411,7 +411,7 @@ static bool line_of(const struct programs_grid *g, const struct programs_script 
 static enum wsc_err line_sum(struct mesh_pe *pe, struct programs_sum *sum, bool half)
 {
     const enum mesh_code move = programs_code(half, MESH_FMOVS);
-    const struct mesh_dsd words = sum->mine;
+    const struct mesh_dsd words = sum->own;
     struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SPREAD, 1),
                     out = mesh_out(PROGRAMS_COLOUR_SPREAD, 1);
     sum->root = sum->n / 2;
@@ -437,7 +437,7 @@ static enum wsc_err row_sum(struct mesh_pe *pe, const struct programs_script *s,
                         (scores ? g->tokens : g->pitch) * 4 / programs_bytes(half));
     struct programs_sum sum = {.chain = &programs_line_chain,
                                .code = programs_code(half, step->code),
-                               .mine = words,
+                               .own = words,
                                .result = words};
     if (!line_of(g, s, programs_column_of(pe), &sum.position, &sum.n) || sum.n == 1 || !tokens)
         return WSC_OK;
@@ -462,7 +462,7 @@ static enum wsc_err column_sum(struct mesh_pe *pe, const struct programs_script 
                                .code = step->code,
                                .position = mesh_y(pe),
                                .n = g->h,
-                               .mine = words,
+                               .own = words,
                                .result = words};
     return sum.n == 1 || !n ? WSC_OK : line_sum(pe, &sum, false);
 }
@@ -583,7 +583,7 @@ static enum wsc_err vectors_out(struct mesh_pe *pe, const struct programs_script
                                          .position = mesh_y(pe),
                                          .n = g->h,
                                          .root = -1,
-                                         .mine = mesh_mem(s->out[i].address, n),
+                                         .own = mesh_mem(s->out[i].address, n),
                                          .result = mesh_mem(s->out[i].address, n)};
         if (n) TRY(programs_sum_part(pe, &sum));
     }
@@ -610,7 +610,7 @@ static enum wsc_err row_out(struct mesh_pe *pe, const struct programs_script *s,
     memcpy(out.len, words.len, sizeof out.len);
     TRY(mesh_do(pe, MESH_FMOVS, out, words, (struct mesh_dsd){0}));
     if (programs_lane(pe) + 1 == g->active) return WSC_OK;
-    return mesh_turn(pe, PROGRAMS_COLOUR_WEST, PROGRAMS_THREAD_SEND, 0);
+    return mesh_advance_switch(pe, PROGRAMS_COLOUR_WEST, PROGRAMS_THREAD_SEND, 0);
 }
 
 void programs_row_out(struct programs_script *s, struct programs_view tokens, int n)

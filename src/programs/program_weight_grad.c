@@ -177,14 +177,14 @@ static enum wsc_err add_up(struct mesh_pe *pe, const struct outer *o, const stru
                              .position = mesh_y(pe),
                              .n = o->g->h,
                              .root = -1,
-                             .mine = sums_of(o, p, *next, n)};
-    s.result = s.mine;
+                             .own = sums_of(o, p, *next, n)};
+    s.result = s.own;
     if (o->k) {
         s.root = o->g->key_row[p->first + *next];
         s.result = keys_at(o, p, *next, n);
-        if (o->k->out.half) s.wide = s.mine;
+        if (o->k->out.half) s.wide = s.own;
     }
-    if (!p->tokens) s.mine = mesh_float(0);
+    if (!p->tokens) s.own = mesh_float(0);
     *next += n;
     return p->held ? programs_sum_part(pe, &s) : WSC_OK;
 }

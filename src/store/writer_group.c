@@ -6,12 +6,12 @@
 #include "writer_group.h"
 #include "h5_error.h"
 
-enum wsc_err store_group_agree(const struct store_group *g, enum wsc_err mine)
+enum wsc_err store_group_agree(const struct store_group *g, enum wsc_err own)
 {
-    int64_t worst = (int64_t)mine;
-    if (!g->communicator) return mine;
+    int64_t worst = (int64_t)own;
+    if (!g->communicator) return own;
     const enum wsc_err lost = g->max(g->ctx, &worst);
-    if (mine || lost) return mine ? mine : lost;
+    if (own || lost) return own ? own : lost;
     if (worst)
         return WSC_RAISE((enum wsc_err)worst, "another rank could not write its part of the file");
     return WSC_OK;

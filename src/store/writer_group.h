@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /** Wait for all ranks; an error on one rank is an error on all. */
-enum wsc_err store_group_agree(const struct store_group *g, enum wsc_err mine) WSC_CHECKED;
+enum wsc_err store_group_agree(const struct store_group *g, enum wsc_err own) WSC_CHECKED;
 /** Add up @p x over the ranks, element by element, modulo 2^64. */
 enum wsc_err store_group_sum(const struct store_group *g, uint64_t *x, int n) WSC_CHECKED;
 /** Let @p fapl use the group's communicator. */

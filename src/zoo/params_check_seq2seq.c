@@ -94,7 +94,7 @@ static void check_t5_features(struct conf_parse *p, struct zoo_model *m)
 static void check_refused_of_seq2seq(struct conf_parse *p, const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
-    const bool turned = m->position_embedding_type == ZOO_POSITION_ROTARY ||
+    const bool rotary = m->position_embedding_type == ZOO_POSITION_ROTARY ||
                         m->position_embedding_type == ZOO_POSITION_ALIBI;
     const struct {
         const char *path;
@@ -104,7 +104,7 @@ static void check_refused_of_seq2seq(struct conf_parse *p, const struct zoo_para
         {"model.lora_params", m->lora_params.n > 0},
         {"sparsity", params->sparsity.n > 0},
         {"optimizer.gradient_noise_scale", params->optimizer.gradient_noise_scale},
-        {"model.position_embedding_type", turned},
+        {"model.position_embedding_type", rotary},
         {"model.moe.num_experts", m->moe.num_experts > 0},
         {"model.norm_first_sandwich", m->norm_first_sandwich},
         {"model.attention_sliding_window_length", m->attention_sliding_window_length > 0},

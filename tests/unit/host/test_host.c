@@ -250,7 +250,7 @@ TEST(host, crowded_matrices_match_the_reference)
     struct fixture x;
     fixture_create(&x, &shape);
     const int64_t apart = num_is_crowded(WIDTH) ? num_row_stride(WIDTH) * 4 : 0;
-    T_EQ(host_turned_row_bytes(&x.model), apart);
+    T_EQ(host_transposed_row_bytes(&x.model), apart);
     CU_ASSERT(host_arranged_row_bytes(&x.model) >= apart);
     fixture_destroy(&x);
     shape.format = NUM_BF16;

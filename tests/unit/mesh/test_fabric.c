@@ -434,7 +434,7 @@ static enum wsc_err send_and_turn(struct mesh_pe *pe, uint32_t data)
     const struct mesh_dsd none = {0};
     (void)data;
     TRY(mesh_do(pe, MESH_FMOVS, mesh_out(1, 1), mesh_bits((uint32_t)mesh_x(pe)), none));
-    return mesh_turn(pe, 1, 0, 0);
+    return mesh_advance_switch(pe, 1, 0, 0);
 }
 
 /* Two senders in a row, the far one through the switch of the near one.  Both words are in their

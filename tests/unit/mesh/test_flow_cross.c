@@ -222,7 +222,7 @@ static enum wsc_err send_and_turn(struct mesh_pe *pe, const struct role *r, int 
 {
     const struct mesh_dsd none = {0};
     TRY(mesh_do(pe, MESH_FMOVS, mesh_out(r->out, r->n), mesh_mem(OWN, r->n), none));
-    TRY(mesh_turn(pe, r->out, 0, 0));
+    TRY(mesh_advance_switch(pe, r->out, 0, 0));
     if (!more) return WSC_OK;
     return mesh_do(pe, MESH_FMOVS, mesh_out(r->out, more), mesh_mem(OWN, more), none);
 }

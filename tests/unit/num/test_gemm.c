@@ -353,7 +353,7 @@ TEST(num_gemm, arranged_operands_give_the_product)
 
 /* A tile is a part of larger matrices, at addresses that are not aligned; what is beside it stays.
  */
-static void check_turn(num_turn_fn turn)
+static void check_turn(num_transpose_fn turn)
 {
     enum { TILE = NUM_TURN_TILE, WIDE = TILE + 3, LEFT = 7 };
     const int64_t ld = WIDE * (int64_t)sizeof(uint32_t);
@@ -376,7 +376,7 @@ static void check_turn(num_turn_fn turn)
 
 TEST(num_gemm, tiles_are_transposed_by_each_kind_of_processor)
 {
-    const num_turn_fn turn[] = {num_turn_avx512(), num_turn_avx2()};
+    const num_transpose_fn turn[] = {num_transpose_avx512(), num_transpose_avx2()};
     for (size_t i = 0; i < sizeof turn / sizeof *turn; i++)
         if (turn[i]) check_turn(turn[i]);
     CU_ASSERT(!turn[0] || turn[1]); /* a processor with AVX-512 has AVX2 */
@@ -439,7 +439,7 @@ TEST(num_gemm, sixteen_bits_are_turned)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const int64_t rows = shapes[i][0], cols = shapes[i][1];
         memset(out, 0, sizeof out);
-        num_turn_16(out, LD_OUT, in, LD, rows, cols);
+        num_transpose_16(out, LD_OUT, in, LD, rows, cols);
         for (int64_t c = 0; c < 100; c++)
             for (int64_t r = 0; r < LD_OUT; r++)
                 T_EQ(out[c * LD_OUT + r], c < cols && r < rows ? in[r * LD + c] : 0);
