@@ -419,7 +419,7 @@ static enum wsc_err find_columns(struct data_examples *e)
         const size_t n = strlen(e->layout->columns[k]);
         const bool may_miss = e->layout->columns[k][n - 1] == '?';
         memcpy(name, e->layout->columns[k], n - may_miss);
-        e->column[k] = data_table_column(e->table, name);
+        TRY(data_table_column(e->table, name, &e->column[k]));
         if (e->column[k] < 0 && !may_miss)
             return WSC_RAISE(WSC_FORMAT, "%s: has no column %s", e->path, name);
     }

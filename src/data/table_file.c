@@ -26,6 +26,57 @@ struct data_table {
     int64_t field_room;
 };
 
+/* ---- bytes ------------------------------------------------------------------------------------
+ */
+
+/* State while records are scanned. */
+struct scan {
+    const struct data_table *table;
+    int64_t at, end;
+    bool quoted;
+    bool inside; /* a byte of the field was read */
+};
+enum scanned { FIELD_BYTE, FIELD_END, RECORD_END };
+
+/* Read the next byte of a field into *c, or find what ends there. As in Python's csv module, a
+ * quote as the first byte of a field opens and the next one closes, a doubled quote between them is
+ * one quote, and any other quote is a byte of the text. */
+static enum scanned scan_next(struct scan *s, char *c)
+{
+    const struct data_table *t = s->table;
+    const int separator = t->tabs ? '\t' : ',';
+    while (s->at < s->end) {
+        const bool first = !s->inside;
+        *c = t->bytes[s->at++];
+        const int next = s->at < s->end ? t->bytes[s->at] : '\0';
+        s->inside = true;
+        if (*c == '"' && !t->tabs && (s->quoted || first)) {
+            const bool pair = s->quoted && next == '"';
+            s->at += pair;
+            if (pair) return FIELD_BYTE;
+            s->quoted = !s->quoted;
+            continue;
+        }
+        if (s->quoted) return FIELD_BYTE;
+        const bool two = *c == '\r' && next == '\n';
+        s->inside = *c != separator;
+        if (*c == separator) return FIELD_END;
+        s->at += two;
+        return *c == '\n' || two ? RECORD_END : FIELD_BYTE;
+    }
+    return RECORD_END;
+}
+
+/* The byte after the record that begins at @p at; -1: a quote in it is not closed. */
+static int64_t record_end(const struct data_table *t, int64_t at)
+{
+    struct scan s = {.table = t, .at = at, .end = t->size};
+    char c;
+    while (scan_next(&s, &c) != RECORD_END) {
+    }
+    return s.quoted ? -1 : s.at;
+}
+
 /* ---- records ----------------------------------------------------------------------------------
  */
 
@@ -64,17 +115,6 @@ static enum wsc_err check_utf8(const struct data_table *t)
         return wsc_err_hint(bad_byte(t, at, what), "convert the file with iconv");
     }
     return WSC_OK;
-}
-
-/* The byte after the record that begins at @p at; -1: a quote in it is not closed. */
-static int64_t record_end(const struct data_table *t, int64_t at)
-{
-    bool quoted = false;
-    for (; at < t->size; at++) {
-        if (!t->tabs && t->bytes[at] == '"') quoted = !quoted;
-        if (t->bytes[at] == '\n' && !quoted) return at + 1;
-    }
-    return quoted ? -1 : t->size;
 }
 
 static enum wsc_err add_record(struct data_table *t, int64_t at)
@@ -127,37 +167,6 @@ enum wsc_err data_table_bad(const struct data_table *t, int64_t i, const char *w
 
 /* ---- fields -----------------------------------------------------------------------------------
  */
-
-/* State while a record is scanned. */
-struct scan {
-    const struct data_table *table;
-    int64_t at, end;
-    bool quoted;
-};
-enum scanned { FIELD_BYTE, FIELD_END, RECORD_END };
-
-/* Read the next byte of a field into *c, or find what ends there. A quote opens or closes; a
- * doubled quote inside quotes is one quote. */
-static enum scanned scan_next(struct scan *s, char *c)
-{
-    const struct data_table *t = s->table;
-    const int separator = t->tabs ? '\t' : ',';
-    while (s->at < s->end) {
-        *c = t->bytes[s->at++];
-        const int next = s->at < s->end ? t->bytes[s->at] : '\0';
-        if (*c == '"' && !t->tabs) {
-            const bool pair = s->quoted && next == '"';
-            s->at += pair;
-            if (pair) return FIELD_BYTE;
-            s->quoted = !s->quoted;
-            continue;
-        }
-        if (s->quoted) return FIELD_BYTE;
-        if (*c == separator) return FIELD_END;
-        return *c == '\n' || (*c == '\r' && next == '\n') ? RECORD_END : FIELD_BYTE;
-    }
-    return RECORD_END;
-}
 
 static int count_fields(const struct data_table *t, int64_t r)
 {
@@ -233,15 +242,18 @@ static enum wsc_err reserve(struct data_table *t, int64_t r)
     return WSC_OK;
 }
 
-int data_table_column(const struct data_table *table, const char *name)
+enum wsc_err data_table_column(struct data_table *t, const char *name, int *column)
 {
-    struct data_table *t = (struct data_table *)(uintptr_t)table;
-    if (reserve(t, 0)) return -1;
-    for (int column = 0;; column++) {
-        const int64_t n = copy_field(t, 0, column);
-        if (n < 0) return -1;
-        if (n == (int64_t)strlen(name) && !memcmp(t->field, name, (size_t)n)) return column;
+    int64_t n = 0;
+    *column = -1;
+    TRY(reserve(t, 0));
+    for (int k = 0; (n = copy_field(t, 0, k)) >= 0; k++) {
+        if (n != (int64_t)strlen(name) || memcmp(t->field, name, (size_t)n) != 0) continue;
+        if (*column >= 0)
+            return WSC_RAISE(WSC_FORMAT, "%s:1: column \"%s\" stands there twice", t->path, name);
+        *column = k;
     }
+    return WSC_OK;
 }
 
 enum wsc_err data_table_field(struct data_table *t, int64_t i, int column, const char **text,

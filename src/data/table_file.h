@@ -9,15 +9,15 @@
 
 struct data_table;
 /** Read the file and find its records; the first one has the names of the columns. With @p tabs
- *  fields are separated by tabs and nothing is quoted, else RFC 4180. *@p out is NULL after an
- *  error. */
+ *  fields are separated by tabs and nothing is quoted, else RFC 4180; a quote inside a field that
+ * does not begin with one is a byte of it. *@p out is NULL after an error. */
 enum wsc_err data_table_open(struct data_table **out, const char *path, bool tabs) WSC_CHECKED;
 /** Free the object and set the pointer to NULL, which it may be before. */
 void data_table_close(struct data_table **table);
 /** Number of records after the first one. */
 int64_t data_table_n(const struct data_table *t);
-/** Number of the column @p name, or -1. */
-int data_table_column(const struct data_table *t, const char *name);
+/** The number of the column @p name, or -1. WSC_FORMAT when two have that name. */
+enum wsc_err data_table_column(struct data_table *t, const char *name, int *column) WSC_CHECKED;
 /** Column @p column of record @p i without its quotes, borrowed until the next call; *@p n bytes.
  *  WSC_FORMAT when the record has fewer columns. */
 enum wsc_err data_table_field(struct data_table *t, int64_t i, int column, const char **text,
