@@ -8,8 +8,8 @@
  *
  *      TRY(validation_figures_read("benchmarks/reference/scaling.csv", &rows, &n));
  *      struct validation_comparison c = {.ref = rows, .n_refs = n,
- *                                        .params_dir = "configs/params",
- *                                        .cluster_dir = "configs/cluster"};
+ *                                        .params = {{"configs/params"}},
+ *                                        .machines = {{"configs/cluster"}}};
  *      enum wsc_err rc = validation_run(&c, &result);
  *      if (!rc) rc = report_validation_print(&result.report);
  *      validation_result_fini(&result);
@@ -25,6 +25,7 @@
 #include <wsc/vtime.h>
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* ---- published points -------------------------------------------------------------------------
@@ -271,11 +272,19 @@ struct validation_protocol {
 /* ---- predictions and fits ---------------------------------------------------------------------
  */
 
+/** Folders with the files of the models or machines that rows name; borrowed. */
+struct validation_folders {
+    const char *folder[2]; /**< searched in this order; the second may be NULL */
+};
+/** Write the path of NAME.yaml into @p path (@p size bytes): in the first folder that has it, or
+ *  else in the first one. */
+void validation_name_file(const struct validation_folders *f, const char *name, char *path,
+                          size_t size);
 /** Input of a comparison with published figures; all borrowed. */
 struct validation_comparison {
     const struct validation_figure *ref;
     int n_refs;
-    const char *params_dir, *cluster_dir; /**< folders of the models and machines of the rows */
+    struct validation_folders params, machines; /**< models and machines of the rows */
     /** Replaces machines of rows that have the same grid of PEs; NULL: none. */
     const struct hw_machine *cluster;
     const struct conf_set *sets; /**< overrides of all models and machines */

@@ -8,7 +8,7 @@
  *      struct validation_product *row = NULL;
  *      int n = 0;
  *      TRY(validation_products_read(path, &row, &n));
- *      TRY(validation_products_predict(row, n, params_dir, machine));
+ *      TRY(validation_products_predict(row, n, &folders, machine));
  *
  *  src/validation/product_laws.c has the formulas; `wsc validate` prints the table. */
 #ifndef WSC_VALIDATION_PRODUCTS_H
@@ -53,9 +53,9 @@ struct validation_product {
  *  in the file, WSC_IO, WSC_NOMEM. */
 enum wsc_err validation_products_read(const char *path, struct validation_product **rows,
                                       int *n) WSC_CHECKED;
-/** Predict all rows on @p machine with the overrides of each row; models are in @p params_dir. */
+/** Predict all rows on @p machine with the overrides of each row; models are in @p folders. */
 enum wsc_err validation_products_predict(struct validation_product *rows, int n,
-                                         const char *params_dir,
+                                         const struct validation_folders *folders,
                                          const struct hw_machine *machine) WSC_CHECKED;
 /** True if the prediction is inside the tolerance, or the row is of kind context. */
 bool validation_product_holds(const struct validation_product *row);

@@ -51,7 +51,7 @@ static enum wsc_err name_base(const struct app_calibrate *o, const struct app_co
                               const struct validation_fitted_machine *m, char *base, size_t size)
 {
     char folder[PATH_MAX] = "", file[PATH_MAX] = "", path[PATH_MAX + 64];
-    (void)snprintf(path, sizeof path, "%s/%s.yaml", c->cluster_dir, m->name);
+    validation_name_file(&c->comparison.machines, m->name, path, sizeof path);
     const char *machine = m->stands_in ? o->config.cluster_path : path;
     TRY(real_folder(o->out, folder));
     if (!realpath(machine, file)) return WSC_RAISE(WSC_IO, "%s: not found", machine);

@@ -46,7 +46,7 @@ static enum wsc_err find_products(const struct app_validate *o, const struct app
     enum wsc_err rc = hw_machine_parse(&cs2, NULL, NULL, 0, from->sets, from->n_sets);
     const bool stands_in = c->has_cluster && c->cluster.wafer.pe_cols == cs2.wafer.pe_cols;
     if (!rc)
-        rc = validation_products_predict(p->row, p->n, c->params_dir,
+        rc = validation_products_predict(p->row, p->n, &from->params,
                                          stands_in ? &c->cluster : &cs2);
     hw_machine_fini(&cs2);
     return rc;

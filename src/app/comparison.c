@@ -8,10 +8,14 @@
 #include <wsc/mem.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- published figures ----------------------------------------------------------------------- */
 
@@ -86,18 +90,51 @@ static void warn_of_replaced(const struct app_config *config)
 
 /* ---- a comparison ---------------------------------------------------------------------------- */
 
-/* The folder of an option, or the one that comes with the program. */
-static enum wsc_err need_folder(const char *given, enum app_shipped folder, const char *option,
-                                char path[PATH_MAX])
+static enum wsc_err no_folder(const char *option)
+{
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG, "the folder of %s is not %s", option, app_find_place()), "--%s DIR",
+        option);
+}
+
+/* The published figures: the folder of the option, or the one that comes with the program. */
+static enum wsc_err find_references(const char *given, char path[PATH_MAX])
 {
     if (given) {
         (void)snprintf(path, PATH_MAX, "%s", given);
         return WSC_OK;
     }
-    if (app_find_folder(folder, path, PATH_MAX)) return WSC_OK;
-    return wsc_err_hint(
-        WSC_RAISE(WSC_CONFIG, "the folder of %s is not %s", option, app_find_place()), "--%s DIR",
-        option);
+    return app_find_folder(APP_REFERENCE, path, PATH_MAX) ? WSC_OK : no_folder("reference");
+}
+
+/* The folder of the option, and after it the one that comes with the program (@p shipped). */
+static enum wsc_err find_folders(const char *given, enum app_shipped folder, const char *option,
+                                 char shipped[PATH_MAX], struct validation_folders *out)
+{
+    struct stat info;
+    const char *found = app_find_folder(folder, shipped, PATH_MAX) ? shipped : NULL;
+    *out = (struct validation_folders){{given ? given : found, given ? found : NULL}};
+    if (!given) return found ? WSC_OK : no_folder(option);
+    if (stat(given, &info))
+        return WSC_RAISE(WSC_CONFIG, "--%s %s: %s", option, given, strerror(errno));
+    return S_ISDIR(info.st_mode) ? WSC_OK
+                                 : WSC_RAISE(WSC_CONFIG, "--%s %s: is not a folder", option, given);
+}
+
+/* Warn of a folder of the user's without a file that a row names: the rows are predicted with
+ * others. @p name: where in a row its name is. */
+static void warn_of_unused(const struct validation_comparison *c,
+                           const struct validation_folders *folders, const char *option,
+                           size_t name)
+{
+    const struct validation_folders own = {{folders->folder[0]}};
+    if (!folders->folder[1]) return;
+    for (int i = 0; i < c->n_refs; i++) {
+        char path[PATH_MAX];
+        validation_name_file(&own, (const char *)&c->ref[i] + name, path, sizeof path);
+        if (!access(path, F_OK)) return;
+    }
+    WSC_WARNING("--%s %s: without effect: no row names a file in it", option, own.folder[0]);
 }
 
 /* The published row that is being predicted, or what a part of the work is at. */
@@ -112,9 +149,10 @@ enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_conf
 {
     struct validation_figure *rows;
     int n;
-    TRY(need_folder(figures->reference, APP_REFERENCE, "reference", c->reference_dir));
-    TRY(need_folder(figures->params, APP_PARAMS, "params", c->params_dir));
-    TRY(need_folder(figures->machines, APP_CLUSTER, "machines", c->cluster_dir));
+    TRY(find_references(figures->reference, c->reference_dir));
+    struct validation_folders params, machines;
+    TRY(find_folders(figures->params, APP_PARAMS, "params", c->shipped_params, &params));
+    TRY(find_folders(figures->machines, APP_CLUSTER, "machines", c->shipped_machines, &machines));
     if (config->cluster_path) {
         TRY(app_load_cluster(NULL, config, &c->cluster, NULL));
         c->has_cluster = true;
@@ -126,12 +164,15 @@ enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_conf
     TRY(rc);
     c->comparison = (struct validation_comparison){.ref = rows,
                                                    .n_refs = n,
-                                                   .params_dir = c->params_dir,
-                                                   .cluster_dir = c->cluster_dir,
+                                                   .params = params,
+                                                   .machines = machines,
                                                    .cluster = c->has_cluster ? &c->cluster : NULL,
                                                    .sets = config->set,
                                                    .n_sets = config->n_sets,
                                                    .progress = show_progress};
+    warn_of_unused(&c->comparison, &params, "params", offsetof(struct validation_figure, model));
+    warn_of_unused(&c->comparison, &machines, "machines",
+                   offsetof(struct validation_figure, cluster));
     return WSC_OK;
 }
 

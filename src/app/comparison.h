@@ -18,8 +18,9 @@ enum wsc_err app_read_references(const char *dir, struct validation_figure **row
 
 /** What `wsc validate`, `wsc calibrate` and `wsc reproduce` compare. */
 struct app_comparison {
-    char params_dir[PATH_MAX], cluster_dir[PATH_MAX], reference_dir[PATH_MAX];
-    struct hw_machine cluster; /**< of config.cluster_path */
+    char reference_dir[PATH_MAX];
+    char shipped_params[PATH_MAX], shipped_machines[PATH_MAX]; /**< come with the program */
+    struct hw_machine cluster;                                 /**< of config.cluster_path */
     bool has_cluster;
     struct validation_figure *rows; /**< owned */
     struct validation_comparison comparison;

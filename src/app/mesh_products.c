@@ -94,7 +94,7 @@ static enum wsc_err compare(struct figures *f, struct validation_product *r,
                             const struct hw_machine *machine, uint64_t seed)
 {
     TRY(simulate(f, r, seed));
-    TRY(validation_products_predict(r, 1, "", machine));
+    TRY(validation_products_predict(r, 1, &(struct validation_folders){{""}}, machine));
     const double simulated = r->most ? f->result.tile_most : f->result.tile_mean;
     const bool holds = fabs(simulated / r->value - 1) <= r->tolerance;
     (f->json ? print_json : add_line)(f, r, simulated, holds ? "inside" : "OUTSIDE");

@@ -88,14 +88,15 @@ static enum wsc_err stream_seconds(struct validation_product *r, const struct hw
 
 /* ---- FLOPs ----------------------------------------------------------------------------------- */
 
-static enum wsc_err flop_ratio(struct validation_product *r, const char *params_dir)
+static enum wsc_err flop_ratio(struct validation_product *r,
+                               const struct validation_folders *folders)
 {
     char path[PATH_MAX], *bytes = NULL;
     struct zoo_params params;
     struct model *model = NULL;
     size_t n = 0;
     const struct conf_set set = {.text = r->set};
-    (void)snprintf(path, sizeof path, "%s/%s.yaml", params_dir, r->model);
+    validation_name_file(folders, r->model, path, sizeof path);
     TRY(conf_read_file(path, &bytes, &n));
     enum wsc_err rc = zoo_params_parse(&params, path, bytes, n, &set, *r->set != '\0');
     wsc_free(bytes);
@@ -108,20 +109,21 @@ static enum wsc_err flop_ratio(struct validation_product *r, const char *params_
 
 /* ---- all rows -------------------------------------------------------------------------------- */
 
-static enum wsc_err predict(struct validation_product *r, const char *params_dir,
+static enum wsc_err predict(struct validation_product *r, const struct validation_folders *folders,
                             const struct hw_machine *machine)
 {
     if (r->layout == VALIDATION_LAYOUT_STREAM) return stream_seconds(r, machine);
-    if (r->layout == VALIDATION_LAYOUT_FLOPS) return flop_ratio(r, params_dir);
+    if (r->layout == VALIDATION_LAYOUT_FLOPS) return flop_ratio(r, folders);
     r->predicted = tile_cycles(r);
     return WSC_OK;
 }
 
 enum wsc_err validation_products_predict(struct validation_product *rows, int n,
-                                         const char *params_dir, const struct hw_machine *machine)
+                                         const struct validation_folders *folders,
+                                         const struct hw_machine *machine)
 {
     for (int i = 0; i < n; i++)
-        TRY(predict(&rows[i], params_dir, machine));
+        TRY(predict(&rows[i], folders, machine));
     return WSC_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_SETS = 64 };
 
@@ -28,6 +29,17 @@ static enum wsc_err at_row(enum wsc_err rc, const struct validation_figure *ref,
     return WSC_RAISE(rc, "%s:%d:%d: %s: %s", ref->file, ref->line, column, key, why);
 }
 
+/* ---- files ----------------------------------------------------------------------------------- */
+
+void validation_name_file(const struct validation_folders *f, const char *name, char *path,
+                          size_t size)
+{
+    (void)snprintf(path, size, "%s/%s.yaml", f->folder[0], name);
+    if (!f->folder[1] || !access(path, F_OK)) return;
+    (void)snprintf(path, size, "%s/%s.yaml", f->folder[1], name);
+    if (access(path, F_OK)) (void)snprintf(path, size, "%s/%s.yaml", f->folder[0], name);
+}
+
 /* ---- machines -------------------------------------------------------------------------------- */
 
 static enum wsc_err load_machine(struct hw_machine *out, const struct validation_comparison *c,
@@ -36,11 +48,12 @@ static enum wsc_err load_machine(struct hw_machine *out, const struct validation
     char path[PATH_MAX];
     char *text = NULL;
     size_t n = 0;
-    (void)snprintf(path, sizeof path, "%s/%s.yaml", c->cluster_dir, ref->cluster);
+    validation_name_file(&c->machines, ref->cluster, path, sizeof path);
     enum wsc_err rc = hw_machine_read(path, &text, &n);
     if (rc)
-        return wsc_err_hint(at_row(rc, ref, ref->cluster_column, "cluster"),
-                            "--machines DIR is the folder of machines");
+        return wsc_err_hint(
+            at_row(rc, ref, ref->cluster_column, "cluster"),
+            "the name of a file of configs/cluster or of --machines DIR, without .yaml");
     rc = hw_machine_parse(out, path, text, n, c->sets, c->n_sets);
     wsc_free(text);
     return rc;
@@ -163,13 +176,14 @@ static enum wsc_err read_params(struct validation_case *item, const struct valid
     char *bytes = NULL;
     size_t n = 0;
     int n_sets;
-    (void)snprintf(path, sizeof path, "%s/%s.yaml", c->params_dir, ref->model);
+    validation_name_file(&c->params, ref->model, path, sizeof path);
     (void)snprintf(set_text, sizeof set_text, "%s", ref->set);
     TRY(collect_sets(c, ref, set_text, set, &n_sets));
     enum wsc_err rc = conf_read_file(path, &bytes, &n);
     if (rc)
-        return wsc_err_hint(at_row(rc, ref, ref->model_column, "model"),
-                            "--params DIR is the folder of models");
+        return wsc_err_hint(
+            at_row(rc, ref, ref->model_column, "model"),
+            "the name of a file of configs/params or of --params DIR, without .yaml");
     rc = zoo_params_parse(&item->params, path, bytes, n, set, n_sets);
     wsc_free(bytes);
     return rc && is_about_set_of(ref) ? at_row(rc, ref, ref->set_column, "set") : rc;

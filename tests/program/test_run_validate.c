@@ -189,6 +189,41 @@ TEST(validate, points_are_predicted_beside_the_fitted_rows)
     free(all);
 }
 
+/* A folder of own models comes before that of the program, which has those of the fitted rows. */
+TEST(validate, folders_of_own_models_and_machines_come_first)
+{
+    struct spawn_result r;
+    const char *dir = job_path("folders");
+    CU_ASSERT_FATAL(spawn_ok(
+        "mkdir -p %s/m %s/none && cp configs/params/bert_large.yaml %s/m/own_model.yaml && "
+        "printf 'base: %%s/configs/cluster/cs2.yaml\n' \"$PWD\" >%s/m/own_machine.yaml && "
+        "printf '%s\nmine,rate,samples/s,2924,own_model,1,512,null,128,own_machine\n"
+        "same,rate,samples/s,2924,bert_large,1,512,null,128,cs2\n' >%s/own.csv",
+        dir, dir, dir, dir, own_head, dir));
+    spawn_run(&r,
+              "\"$WSC\" validate --points %s/own.csv --params %s/m --machines %s/m --out %s/out",
+              dir, dir, dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NULL(strstr(r.err, "without effect"));
+    spawn_free(&r);
+    char out[200];
+    (void)snprintf(out, sizeof out, "%s/out", dir);
+    char *csv = read_whole(out, "validation.csv");
+    T_NEAR(field(csv, "mine", PREDICTED), field(csv, "same", PREDICTED), 0);
+    free(csv);
+    spawn_run(&r, "\"$WSC\" validate --points %s/own.csv --params %s/m --machines %s/none", dir,
+              dir, dir);
+    CU_ASSERT(r.status == 2 && strstr(r.err, "/none: without effect: no row names a file in it") &&
+              strstr(r.err, "own.csv:2:51: cluster: ") && strstr(r.err, "own_machine.yaml"));
+    spawn_free(&r);
+    spawn_run(&r, "\"$WSC\" validate --points %s/own.csv --params %s/nowhere", dir, dir);
+    CU_ASSERT(r.status == 2 && strstr(r.err, "/nowhere: No such file or directory"));
+    spawn_free(&r);
+    spawn_run(&r, "\"$WSC\" validate --params %s/own.csv", dir);
+    CU_ASSERT(r.status == 2 && strstr(r.err, "own.csv: is not a folder"));
+    spawn_free(&r);
+}
+
 TEST(validate, points_that_claim_to_be_fitted_are_refused)
 {
     struct spawn_result r;

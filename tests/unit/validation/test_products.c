@@ -13,12 +13,13 @@ static const char *const shipped = "benchmarks/reference/products/sparse.csv";
 
 static void predict(struct validation_product **rows, int *n)
 {
+    const struct validation_folders folders = {{"configs/params"}};
     struct hw_machine machine;
     *rows = NULL;
     *n = 0;
     T_OK(validation_products_read(shipped, rows, n));
     T_OK(hw_machine_parse(&machine, NULL, NULL, 0, NULL, 0));
-    T_OK(validation_products_predict(*rows, *n, "configs/params", &machine));
+    T_OK(validation_products_predict(*rows, *n, &folders, &machine));
     hw_machine_fini(&machine);
 }
 

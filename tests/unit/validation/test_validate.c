@@ -44,8 +44,8 @@ static struct validation_comparison comparison_of(const struct validation_figure
 {
     return (struct validation_comparison){.ref = ref,
                                           .n_refs = n,
-                                          .params_dir = "configs/params",
-                                          .cluster_dir = "configs/cluster",
+                                          .params = {{"configs/params"}},
+                                          .machines = {{"configs/cluster"}},
                                           .sets = sets,
                                           .n_sets = n_sets};
 }
