@@ -58,6 +58,36 @@ TEST(scale, the_document_has_the_efficiencies_of_the_program)
     CU_ASSERT(spawn_ok("sh tests/scaling_doc.sh check \"$WSC\" %s", job_path("scaling_doc")));
 }
 
+/* The time of a whole training follows the schedule of its zeros: dense at first, sparser with each
+ * update. As many tokens as 20 for each parameter are the same training. */
+TEST(scale, a_training_of_given_tokens_follows_the_schedule_of_zeros)
+{
+    static const char *const tokens[] = {"20xparams", "2221009920"};
+    static const char *const model[] = {"dense", "pruned"};
+    double seconds[2][2];
+    const char *dir = job_path("schedule");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && cp configs/params/gpt3_111m.yaml %s/dense.yaml && "
+                             "(cat %s/dense.yaml && printf 'sparsity:\n    algorithm: gmp\n    "
+                             "sparsity: {type: linear, init: 0.0, slope: 0.0001}\n    update: "
+                             "{freq: 100}\n') >%s/pruned.yaml",
+                             dir, dir, dir, dir));
+    for (int m = 0; m < 2; m++)
+        for (int t = 0; t < 2; t++) {
+            CU_ASSERT_FATAL(spawn_ok("\"$WSC\" scale --params %s/%s.yaml --num_csx 1 --tokens %s "
+                                     "--out %s/%s%d",
+                                     dir, model[m], tokens[t], dir, model[m], t));
+            char folder[200];
+            (void)snprintf(folder, sizeof folder, "%s/%s%d", dir, model[m], t);
+            char *text = read_in(folder, "training.csv");
+            const char *line = strchr(text, '\n');
+            CU_ASSERT_FATAL(line && sscanf(line, "\n%*[^,],%*d,%*d,%*f,%lf", &seconds[m][t]) == 1);
+            wsc_free(text);
+        }
+    T_NEAR(seconds[0][0], seconds[0][1], 0);
+    T_NEAR(seconds[1][0], seconds[1][1], 0);
+    CU_ASSERT(seconds[1][0] < 0.95 * seconds[0][0]);
+}
+
 TEST(scale, every_table_has_its_rows)
 {
     const char *dir = swept();
