@@ -47,12 +47,26 @@ count_ranks() { # PROGRAM OPTION...
     "$program" ranks "$@"
 }
 
+# Ten digits may be more than the shell compares.
 whole_number() { # OPTION TEXT SMALLEST
     case $2 in
-    '' | *[!0-9]* | 0?*) ;;
+    '' | *[!0-9]* | 0?* | ??????????*) ;;
     *) [ "$2" -lt "$3" ] || return 0 ;;
     esac
-    echo "$0: $1: expected a whole number, at least $3, got \"$2\"" >&2
+    echo "$0: $1: expected a whole number from $3 to 999999999, got \"$2\"" >&2
+    exit 2
+}
+
+# A whole number in the environment, or its default: into $number.
+number_of() { # VARIABLE DEFAULT
+    number=
+    eval "number=\${$1:-$2}"
+    whole_number "$1" "$number" 0
+}
+
+given_once() { # OPTION EARLIER_VALUE
+    [ -n "$2" ] || return 0
+    echo "$0: $1: given twice" >&2
     exit 2
 }
 
@@ -60,7 +74,7 @@ whole_number() { # OPTION TEXT SMALLEST
 # $taken says how many words they were.
 take_launch_options() { # OPTION...
     ranks=
-    max_restarts=0
+    max_restarts=
     taken=0
     while :; do
         case ${1:-} in
@@ -69,18 +83,21 @@ take_launch_options() { # OPTION...
             exit 0
             ;;
         -n)
+            given_once -n "$ranks"
             ranks=${2:-}
             whole_number -n "$ranks" 1
             ;;
-        --max-restarts)
+        --max[-_]restarts)
+            given_once --max-restarts "$max_restarts"
             max_restarts=${2:-}
             whole_number --max-restarts "$max_restarts" 0
             ;;
-        *) return ;;
+        *) break ;;
         esac
         shift 2
         taken=$((taken + 2))
     done
+    max_restarts=${max_restarts:-0}
 }
 
 # Shared memory and mpirun's own files in a folder that goes even when mpirun was killed: $shared.
@@ -268,11 +285,14 @@ run_with_restarts() { # TIMES COMMAND...
 run_in_slurm_job() { # HOME OPTION...
     program=$(find_wsc "$1") || exit 2
     shift
+    number_of WSC_MAX_REQUEUES 10
+    most_requeues=$number
+    number_of WSC_MAX_RESTARTS 3
     roles=$(count_ranks "$program" "$@") || exit
     id=slurm-${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-$$}}-${SLURM_ARRAY_TASK_ID:-0}
     find_mpirun
     # shellcheck disable=SC2086 # a list of words
-    run_with_restarts "${WSC_MAX_RESTARTS:-3}" $mpirun \
+    run_with_restarts "$number" $mpirun \
         -n "$(smaller "$roles" "${SLURM_NTASKS:-$roles}")" "$program" run --run_id "$id" "$@"
     [ -n "${SLURM_JOB_ID:-}" ] && comes_back "$status" || return 0
     scontrol requeue "$SLURM_JOB_ID" && exit 0
@@ -281,5 +301,5 @@ run_in_slurm_job() { # HOME OPTION...
 comes_back() { # STATUS
     case $asked in TERM | INT) return 1 ;; esac
     [ "$1" -ne 5 ] || return 0
-    worth_a_restart "$1" && [ "${SLURM_RESTART_COUNT:-0}" -lt "${WSC_MAX_REQUEUES:-10}" ]
+    worth_a_restart "$1" && [ "${SLURM_RESTART_COUNT:-0}" -lt "$most_requeues" ]
 }

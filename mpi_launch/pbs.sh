@@ -31,18 +31,24 @@ seconds_of_job() {
     fi
 }
 
+number_of WSC_STOP_SECONDS 120
+stop=$number
+number_of WSC_MAX_RESTARTS 3
+# Split at blanks, and no names of files for `*`, `?` and `[`.
+set -f
 # shellcheck disable=SC2086 # split at blanks on purpose
 set -- ${WSC_ARGS:?set WSC_ARGS to the options of wsc run}
+set +f
 program=$(find_wsc "$home") || exit 2
 roles=$(count_ranks "$program" "$@") || exit
 slots=$(wc -l <"${PBS_NODEFILE:?not inside a PBS job}")
 find_mpirun
 hosts=--hostfile
 is_open_mpi || hosts=-f
-stop_before_limit $$ "$(seconds_of_job)" "${WSC_STOP_SECONDS:-120}" &
+stop_before_limit $$ "$(seconds_of_job)" "$stop" &
 timer=$!
 # shellcheck disable=SC2046,SC2086 # lists of words
-run_with_restarts "${WSC_MAX_RESTARTS:-3}" $mpirun $(forwarded_variables) \
+run_with_restarts "$number" $mpirun $(forwarded_variables) \
     "$hosts" "$PBS_NODEFILE" -n "$(smaller "$roles" "$slots")" "$program" run --run_id "pbs-${PBS_JOBID:-$$}" "$@"
 kill -KILL "$timer" 2>/dev/null
 exit "$status"

@@ -670,7 +670,7 @@ struct zoo_runconfig {
 };
 
 /** Number of the keys of zoo_params_place(). */
-enum { ZOO_LATE_KEYS = 14 };
+enum { ZOO_LATE_KEYS = 16 };
 
 /** A whole params file with all defaults set, equal on every rank and constant once parsed.
  *  zoo_params_fini() frees the memory that it owns. Copies with other numbers may be shallow; the
@@ -737,6 +737,16 @@ enum wsc_err zoo_params_text(const struct zoo_params *params, const char *path,
  *  has @p key, else "file: key". @p key is one of late_key in src/zoo/zoo_params.c. Borrowed from
  *  @p params. */
 const char *zoo_params_place(const struct zoo_params *params, const char *key);
+/** Dynamic loss scaling: the first factor and its bounds, defaults included. */
+struct zoo_loss_scales {
+    double first, least, most;
+};
+/** The factors of the keys of @p params, with the defaults of its 16-bit format. */
+struct zoo_loss_scales zoo_loss_scales(const struct zoo_params *params);
+/** True if the samples of the loader of @p in have labels for @p objective. */
+bool zoo_input_serves(const struct zoo_input *in, enum zoo_objective objective);
+/** Name of a data loader whose samples have labels for @p objective; NULL: none has. Static. */
+const char *zoo_objective_loader(enum zoo_objective objective);
 /** True if a learned router uses Sinkhorn's normalisation, to choose or to weigh experts. */
 bool zoo_moe_has_sinkhorn(const struct zoo_moe *moe);
 /** True if a learned router chooses and weighs experts by different functions of its logits. */

@@ -21,7 +21,7 @@ enum wsc_err app_run_ranks(struct app_call *call)
                                : app_refuse_params_sets(&o->config);
     if (!rc) rc = app_load_cluster(NULL, &o->config, &cluster, NULL);
     const struct zoo_params *p = o->config.params_path ? &params : NULL;
-    if (o->num_csx) params.runconfig.num_csx = o->num_csx;
+    if (!p) params.runconfig.num_csx = o->num_csx;
     if (!rc) rc = cluster_check_systems(&params, &cluster);
     if (!rc) rc = cluster_n_roles(p, &cluster, params.runconfig.num_csx, &n_roles);
     if (!rc) (void)printf("%lld\n", (long long)n_roles);

@@ -73,8 +73,7 @@ enum wsc_err app_add_set(struct app_config *c, const char *text)
     return WSC_OK;
 }
 
-static enum wsc_err add_override(struct app_config *c, const struct app_option *o,
-                                 const char *value)
+enum wsc_err app_add_override(struct app_config *c, const struct app_option *o, const char *value)
 {
     if (c->n_owned == APP_MAX_SETS)
         return WSC_RAISE(WSC_USAGE, "--%s: more than %d keys are overridden", o->name,
@@ -320,7 +319,7 @@ static enum wsc_err take_value(void *request, const struct app_option *o, const 
 {
     if (o->take) return o->take(request, o, text);
     if (!o->key) return store((char *)request + o->at, o, text);
-    return *o->key ? add_override(request, o, text) : app_add_set(request, text);
+    return *o->key ? app_add_override(request, o, text) : app_add_set(request, text);
 }
 
 /* Options that collect values. */

@@ -31,6 +31,9 @@ void app_list_words(const char *words, char *text, size_t size);
 bool app_share_word(const char *a, const char *b);
 /** Add `--set text`; @p text is borrowed. */
 enum wsc_err app_add_set(struct app_config *c, const char *text) WSC_CHECKED;
+/** Add the override of the option @p o, KEY=@p value with its key; WSC_USAGE for an empty value. */
+enum wsc_err app_add_override(struct app_config *c, const struct app_option *o,
+                              const char *value) WSC_CHECKED;
 /** Check the list @p list of option @p o: names separated by commas, none empty, none twice.
  *  WSC_USAGE. */
 enum wsc_err app_check_names(const struct app_option *o, const char *list) WSC_CHECKED;

@@ -49,6 +49,15 @@ static enum wsc_err take_tokens(void *request, const struct app_option *o, const
     return scaling_tokens_parse(text, &r->tokens, &r->tokens_per_param);
 }
 
+/* Systems of `wsc ranks`, also where no params are read; with params an override of theirs, as in
+ * `wsc run`. */
+static enum wsc_err take_systems(void *request, const struct app_option *o, const char *text)
+{
+    struct app_ranks_of *r = request;
+    TRY(app_parse_int("--num_csx", text, o->min, o->max, &r->num_csx));
+    return app_add_override(&r->config, o, text);
+}
+
 /* Tokens for each parameter of a size: 20xparams. */
 static enum wsc_err take_tokens_per_param(void *request, const struct app_option *o,
                                           const char *text)
@@ -181,8 +190,8 @@ const struct app_option app_options[] = {
      .help = "train, eval, train_and_eval or generate"},
     {APP_ON_RUN, "num_csx", APP_INT, "N", .key = "runconfig.num_csx",
      .help = "number of emulated CS-2 systems"},
-    {APP_ON_RANKS, "num_csx", APP_INT, "N", AT(ranks_of, num_csx), .min = 1, .max = MAX_CSX,
-     .help = "number of emulated CS-2 systems", .required = "!params"},
+    {APP_ON_RANKS, "num_csx", APP_INT, "N", .key = "runconfig.num_csx", .take = take_systems,
+     .min = 1, .max = MAX_CSX, .help = "number of emulated CS-2 systems", .required = "!params"},
     {APP_ON_SCALE, "num_csx", APP_INTS, "LIST", AT(scale, num_csx), .min = 1, .max = MAX_CSX,
      .preset = "1,2,4,8,16,32,64",
      .help = "node counts; the default is cut to what the cluster has"},

@@ -98,7 +98,7 @@ enum wsc_err app_refuse_params_sets(const struct app_config *c)
 {
     for (int i = 0; i < c->n_sets; i++) {
         const char *text = c->set[i].text;
-        if (conf_set_cluster_path(text)) continue;
+        if (c->set[i].option || conf_set_cluster_path(text)) continue;
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--set %.*s: has no effect, as no params are read",
                                       (int)strcspn(text, "="), text),
                             "constants of the machine are cluster.KEY");

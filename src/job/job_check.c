@@ -4,6 +4,7 @@
  * programs on the mesh.  Called by job_run() on every rank; the first rank reports. */
 #include "job_check.h"
 
+#include <wsc/check.h>
 #include <wsc/log.h>
 
 #include <stdio.h>
@@ -105,6 +106,33 @@ static enum wsc_err check_modes(const struct job *job)
     return check_tokenizer(job, "--prompt");
 }
 
+/* Samples without labels of the objective would train on zeros. The time of a step needs no
+ * samples. */
+static enum wsc_err check_loader(const struct job *job, const struct zoo_input *in, const char *key)
+{
+    const struct zoo_params *p = job->params;
+    const enum zoo_objective objective = p->model.objective;
+    const char *other = zoo_objective_loader(objective);
+    if (zoo_input_serves(in, objective)) return WSC_OK;
+    WSC_CHECK(other, "objective %d has no loader", (int)objective);
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: %s has no labels for model.objective %s",
+                                  zoo_params_place(p, key), in->data_processor,
+                                  zoo_params_choice("model.objective", (int)objective)),
+                        "%s has; --numerics none reads no samples", other);
+}
+
+static enum wsc_err check_loaders(const struct job *job)
+{
+    const struct zoo_params *p = job->params;
+    const enum zoo_mode mode = p->runconfig.mode;
+    if (!job->values) return WSC_OK;
+    if (zoo_mode_trains(mode))
+        TRY(check_loader(job, &p->train_input, "train_input.data_processor"));
+    if (zoo_mode_evaluates(mode) && !job->requests)
+        TRY(check_loader(job, &p->eval_input, "eval_input.data_processor"));
+    return WSC_OK;
+}
+
 /* What a run without values cannot write, in one warning. */
 static void warn_without_values(const struct zoo_params *p)
 {
@@ -169,6 +197,7 @@ enum wsc_err job_check(const struct job *job)
 {
     TRY(check_diffusion(job));
     TRY(check_modes(job));
+    TRY(check_loaders(job));
     if (job->dump_gradients && !job->values)
         return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");
     if (!job->values) warn_without_values(job->params);

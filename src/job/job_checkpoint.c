@@ -150,6 +150,10 @@ enum wsc_err job_dump_gradients(struct job_state *s)
     const char *path = s->job->dump_gradients;
     TRY(agree(s, s->checkpoint.in_group ? write_gradients(s, path) : WSC_OK));
     WSC_INFO("Wrote the gradients of step %lld to %s", (long long)s->at.step, path);
+    if (s->log.last_skipped)
+        WSC_WARNING("--dump_gradients: gradients of step %lld are not finite, which loss scaling "
+                    "skipped; hint: a smaller optimizer.initial_loss_scale",
+                    (long long)s->at.step);
     return WSC_OK;
 }
 

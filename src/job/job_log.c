@@ -77,6 +77,7 @@ static void account(struct job_state *s, const struct memoryx_batch *b)
     vtime_breakdown_add(&s->result.total, &b->breakdown);
     s->result.total_time_ps += b->time_ps;
     s->log.last_loss = b->loss;
+    s->log.last_skipped = b->skipped;
     s->log.noise_scale = b->noise.scale;
     job_rate_update(&s->log.rate, s->train.batch.batch_size, b->time_ps);
 }

@@ -99,6 +99,7 @@ struct job_log {
     double host_start_s, host_logged_s;
     int64_t host_logged_step;
     double last_loss, noise_scale;
+    bool last_skipped; /* dynamic loss scaling skipped the last step */
     struct job_eval_sums eval;
 };
 

@@ -15,32 +15,12 @@ bool memoryx_scales_dynamically(const struct zoo_params *params, const struct mo
     return scales(model) && params->optimizer.loss_scaling_factor == ZOO_LOSS_SCALE_DYNAMIC;
 }
 
-/* Defaults of the Model Zoo; cbfloat16 has twice the exponents. */
-static double first_scale(const struct memoryx *mx)
-{
-    const double given = mx->config.params->optimizer.initial_loss_scale;
-    if (given > 0) return given;
-    return mx->net->model->format == NUM_CB16 ? 0x1p31 : 0x1p15;
-}
-
-static double most_scale(const struct memoryx *mx)
-{
-    const double given = mx->config.params->optimizer.max_loss_scale;
-    return given > 0 ? given : first_scale(mx);
-}
-
-static double least_scale(const struct memoryx *mx)
-{
-    const double given = mx->config.params->optimizer.min_loss_scale;
-    return given > 0 ? given : 0x1p-14;
-}
-
 void memoryx_scale_start(struct memoryx *mx)
 {
     const double factor = mx->config.params->optimizer.loss_scaling_factor;
     mx->scaler = (struct memoryx_scaler){.scale = 1};
     if (memoryx_scales_dynamically(mx->config.params, mx->net->model))
-        mx->scaler.scale = first_scale(mx);
+        mx->scaler.scale = zoo_loss_scales(mx->config.params).first;
     else if (scales(mx->net->model))
         mx->scaler.scale = factor;
 }
@@ -65,7 +45,7 @@ double memoryx_gradient_scale(const struct memoryx *mx)
 static enum wsc_err shrink(struct memoryx *mx, int64_t step)
 {
     struct memoryx_scaler *s = &mx->scaler;
-    const double least = least_scale(mx);
+    const double least = zoo_loss_scales(mx->config.params).least;
     if (s->scale <= least)
         return wsc_err_hint(WSC_RAISE(WSC_NUMERIC,
                                       "step %lld: the gradient is not finite with the least loss "
@@ -82,7 +62,7 @@ static enum wsc_err shrink(struct memoryx *mx, int64_t step)
 static void grow(struct memoryx *mx)
 {
     struct memoryx_scaler *s = &mx->scaler;
-    const double most = most_scale(mx);
+    const double most = zoo_loss_scales(mx->config.params).most;
     if (++s->good_steps < mx->config.params->optimizer.steps_per_increase) return;
     s->scale = fmax(s->scale, fmin(most, s->scale * 2));
     s->good_steps = s->overflows = 0;

@@ -124,8 +124,10 @@ static void print_model(const struct job_description *r)
         return;
     }
     line("tokens");
-    (void)printf("%lld in the vocabulary, %s output layer; %lld in a sequence\n",
-                 (long long)r->model->V, m->share_embedding_weights ? "tied" : "untied",
+    (void)printf("%lld in the vocabulary, %s; %lld in a sequence\n", (long long)r->model->V,
+                 r->model->head[0].output != MODEL_LM_HEAD_W ? "no output layer over them"
+                 : r->model->tied                            ? "tied output layer"
+                                                             : "untied output layer",
                  (long long)r->model->stack[0].T);
     if (m->objective != ZOO_SEQ2SEQ) return;
     line("targets");
@@ -393,7 +395,7 @@ static void json_model(struct out_json *j, const struct job_description *r)
     out_json_str(j, "nonlinearity", nonlinearity_of(m));
     out_json_str(j, "norm_type", norm_of(m));
     out_json_str(j, "block", m->parallel_block ? "par" : "seq");
-    out_json_bool(j, "tied", m->share_embedding_weights);
+    out_json_bool(j, "tied", r->model->tied);
     out_json_bool(j, "mup", has_mup(m));
     out_json_int(j, "num_experts", m->moe.num_experts);
     out_json_int(j, "num_shared_experts", m->moe.num_shared_experts);

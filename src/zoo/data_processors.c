@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Classes of data loaders of the Model Zoo: what their files contain, and the objective of a model
- * that reads them. A file of the runconfig style does not name its model, so the loader alone shows
- * that the file is one of an encoder, and with which head. zoo_families.c uses the objective,
- * params_check_input.c the samples; src/data reads the files. */
+/* Classes of data loaders of the Model Zoo: what their files contain, and the objectives of models
+ * that read them. A file of the runconfig style does not name its model, so the loader alone shows
+ * that the file is one of an encoder, and with which head. zoo_families.c uses the first objective,
+ * params_check_input.c the samples, job_check.c all objectives; src/data reads the files. */
 #include "params_passes.h"
 
 #include <string.h>
@@ -11,26 +11,31 @@
 struct processor {
     const char *name;
     enum zoo_samples samples;
-    enum zoo_objective objective;
+    enum zoo_objective objective; /* of a file that names none */
+    enum zoo_objective second;    /* another that the samples have labels for; else the same */
 };
 
+/* A loader whose samples have labels for one objective. */
+#define ONE(objective) objective, objective
+
 static const struct processor processors[] = {
-    {"GptHDF5MapDataProcessor", ZOO_SAMPLES_GPT, ZOO_CAUSAL_LM},
-    {"GptHDF5DataProcessor", ZOO_SAMPLES_GPT, ZOO_CAUSAL_LM},
-    {"BertHDF5DataProcessor", ZOO_SAMPLES_MASKED, ZOO_MASKED_LM},
-    {"BertCSVDataProcessor", ZOO_SAMPLES_CSV_STATIC, ZOO_MASKED_LM},
-    {"BertCSVDynamicMaskDataProcessor", ZOO_SAMPLES_CSV_DYNAMIC, ZOO_MASKED_LM},
-    {"SST2DataProcessor", ZOO_SAMPLES_SST2, ZOO_CLASSIFICATION},
-    {"MNLIDataProcessor", ZOO_SAMPLES_MNLI, ZOO_CLASSIFICATION},
-    {"BertTokenClassifierDataProcessor", ZOO_SAMPLES_TOKENS, ZOO_TOKEN_CLASSIFICATION},
-    {"BertSumCSVDataProcessor", ZOO_SAMPLES_SENTENCES, ZOO_SUMMARIZATION},
-    {"BertQADataProcessor", ZOO_SAMPLES_ANSWERS, ZOO_SPAN},
-    {"T5HDF5DataProcessor", ZOO_SAMPLES_SEQ2SEQ, ZOO_SEQ2SEQ},
-    {"T5DynamicDataProcessor", ZOO_SAMPLES_SPANS, ZOO_SEQ2SEQ},
-    {"TransformerDynamicDataProcessor", ZOO_SAMPLES_TRANSLATION, ZOO_SEQ2SEQ},
-    {"DpoHDF5DataProcessor", ZOO_SAMPLES_PAIRS, ZOO_CAUSAL_LM},
-    {"DiffusionLatentImageNet1KProcessor", ZOO_SAMPLES_LATENTS, ZOO_DIFFUSION},
+    {"GptHDF5MapDataProcessor", ZOO_SAMPLES_GPT, ONE(ZOO_CAUSAL_LM)},
+    {"GptHDF5DataProcessor", ZOO_SAMPLES_GPT, ONE(ZOO_CAUSAL_LM)},
+    {"BertHDF5DataProcessor", ZOO_SAMPLES_MASKED, ONE(ZOO_MASKED_LM)},
+    {"BertCSVDataProcessor", ZOO_SAMPLES_CSV_STATIC, ZOO_MASKED_LM, ZOO_CLASSIFICATION},
+    {"BertCSVDynamicMaskDataProcessor", ZOO_SAMPLES_CSV_DYNAMIC, ONE(ZOO_MASKED_LM)},
+    {"SST2DataProcessor", ZOO_SAMPLES_SST2, ZOO_CLASSIFICATION, ZOO_REGRESSION},
+    {"MNLIDataProcessor", ZOO_SAMPLES_MNLI, ONE(ZOO_CLASSIFICATION)},
+    {"BertTokenClassifierDataProcessor", ZOO_SAMPLES_TOKENS, ONE(ZOO_TOKEN_CLASSIFICATION)},
+    {"BertSumCSVDataProcessor", ZOO_SAMPLES_SENTENCES, ONE(ZOO_SUMMARIZATION)},
+    {"BertQADataProcessor", ZOO_SAMPLES_ANSWERS, ONE(ZOO_SPAN)},
+    {"T5HDF5DataProcessor", ZOO_SAMPLES_SEQ2SEQ, ONE(ZOO_SEQ2SEQ)},
+    {"T5DynamicDataProcessor", ZOO_SAMPLES_SPANS, ONE(ZOO_SEQ2SEQ)},
+    {"TransformerDynamicDataProcessor", ZOO_SAMPLES_TRANSLATION, ONE(ZOO_SEQ2SEQ)},
+    {"DpoHDF5DataProcessor", ZOO_SAMPLES_PAIRS, ONE(ZOO_CAUSAL_LM)},
+    {"DiffusionLatentImageNet1KProcessor", ZOO_SAMPLES_LATENTS, ONE(ZOO_DIFFUSION)},
 };
+#undef ONE
 enum { N_PROCESSORS = sizeof processors / sizeof *processors };
 
 static const struct processor *find(const char *name)
@@ -44,6 +49,22 @@ enum zoo_objective zoo_processor_objective(const char *name)
 {
     const struct processor *row = find(name);
     return row ? row->objective : ZOO_CAUSAL_LM;
+}
+
+bool zoo_input_serves(const struct zoo_input *in, enum zoo_objective objective)
+{
+    const struct processor *row = find(in->data_processor);
+    return row && (row->objective == objective || row->second == objective);
+}
+
+const char *zoo_objective_loader(enum zoo_objective objective)
+{
+    const char *second = NULL;
+    for (int i = 0; i < N_PROCESSORS; i++) {
+        if (processors[i].objective == objective) return processors[i].name;
+        if (processors[i].second == objective) second = processors[i].name;
+    }
+    return second;
 }
 
 void zoo_processor_check(struct conf_parse *p, struct zoo_input *in, const char *path,

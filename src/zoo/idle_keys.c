@@ -120,6 +120,11 @@ static bool no_decoder(const struct zoo_params *p)
     return !decodes(p) && !diffuses(p);
 }
 
+static bool predicts_no_tokens(const struct zoo_params *p)
+{
+    return !decodes(p) && p->model.objective != ZOO_MASKED_LM;
+}
+
 static bool no_lm_head(const struct zoo_params *p)
 {
     return !decodes(p) || p->model.share_embedding_weights;
@@ -254,8 +259,7 @@ static bool eval_without_vocabulary(const struct zoo_params *p)
 /* muP by base sizes scales only logits of tokens. */
 static bool no_scaled_logits(const struct zoo_params *p)
 {
-    const bool tokens = decodes(p) || p->model.objective == ZOO_MASKED_LM;
-    return !(p->model.mup_base_hidden_size > 0) || !tokens;
+    return !(p->model.mup_base_hidden_size > 0) || predicts_no_tokens(p);
 }
 
 static bool no_qk_norm(const struct zoo_params *p)
@@ -357,6 +361,7 @@ struct condition {
 
 /* Reasons that several rows have. */
 static const char no_latents[] = "objective is not diffusion",
+                  no_vocabulary[] = "no output layer over a vocabulary",
                   images_have_no_tokens[] = "diffusion transformers have no tokens of a vocabulary";
 
 /* Keys without an effect while `idle` is true: a warning if the file has one; the dump leaves them
@@ -459,8 +464,9 @@ static const struct condition conditions[] = {
     {"model.max_position_embeddings", diffuses, "a sequence has the patches of a latent", NULL},
     {"train_input.max_sequence_length", diffuses, "a sequence has the patches of a latent", NULL},
     {"eval_input.max_sequence_length", diffuses, "a sequence has the patches of a latent", NULL},
-    {"model.share_embedding_weights", diffuses, images_have_no_tokens, NULL},
-    {"model.use_bias_in_output", diffuses, "the output layer has a bias", NULL},
+    {"model.share_embedding_weights", predicts_no_tokens, no_vocabulary, NULL},
+    {"model.use_bias_in_output", predicts_no_tokens, no_vocabulary, NULL},
+    {"model.final_logit_softcapping", predicts_no_tokens, no_vocabulary, "0"},
     {"model.output_logits_scale", diffuses, images_have_no_tokens, "1"},
     {"model.embeddings_scale", diffuses, images_have_no_tokens, "1"},
     {"model.scale_qk_dot_by_d", no_factor_of_scores, "attention_type is dot_product", NULL},

@@ -57,6 +57,23 @@ static void check_format(struct conf_parse *p, const struct zoo_params *params)
                    "loss_scaling_factor; hint: write it");
 }
 
+/* Dynamic loss scaling begins between its bounds. */
+static void check_first_scale(struct conf_parse *p, const struct zoo_params *params)
+{
+    static const char first[] = "optimizer.initial_loss_scale",
+                      least[] = "optimizer.min_loss_scale", most[] = "optimizer.max_loss_scale";
+    const struct zoo_loss_scales s = zoo_loss_scales(params);
+    if (!zoo_key_acts(params, first)) return;
+    if (s.first > s.most)
+        conf_diag_error(p->diag, conf_parse_place(p, most, NULL), most,
+                        "%g, but the first factor is %g; hint: initial_loss_scale: %g", s.most,
+                        s.first, s.most);
+    if (s.first < s.least)
+        conf_diag_error(p->diag, conf_parse_place(p, least, first), least,
+                        "%g, but the first factor is %g; hint: initial_loss_scale: %g", s.least,
+                        s.first, s.least);
+}
+
 /* cbfloat16 has too few mantissa bits to train without dynamic loss scaling. */
 static void check_loss_scaling(struct conf_parse *p, const struct zoo_params *params)
 {
@@ -182,6 +199,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     zoo_groups_check(p, &params->optimizer.groups);
     check_format(p, params);
     check_loss_scaling(p, params);
+    check_first_scale(p, params);
     check_loss_values(p, &params->runconfig);
     check_profile(p, &params->runconfig);
     check_epochs(p, &params->runconfig);

@@ -110,18 +110,6 @@ static void check_sinks(struct conf_parse *p, const struct zoo_params *params)
                    (long long)eval->sink_tokens, (long long)train->sink_tokens);
 }
 
-/* Targets in CSV files are classes of sequences, not numbers. */
-static void check_targets(struct conf_parse *p, const struct zoo_input *in, const char *section,
-                          enum zoo_objective objective)
-{
-    char path[CONF_MAX_PATH];
-    (void)snprintf(path, sizeof path, "%s.data_processor", section);
-    if (in->present && objective == ZOO_REGRESSION && in->samples == ZOO_SAMPLES_CSV_STATIC)
-        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path,
-                        "%s reads no numbers of sequences; hint: SST2DataProcessor",
-                        in->data_processor);
-}
-
 /* Samples must not be longer than the number of positions. Inputs that the mode does not read are
  * not checked. */
 static void check_length(struct conf_parse *p, const struct zoo_params *params)
@@ -174,8 +162,6 @@ void zoo_check_inputs(struct conf_parse *p, struct zoo_params *params)
 void zoo_check_samples(struct conf_parse *p, const struct zoo_params *params)
 {
     check_length(p, params);
-    check_targets(p, &params->train_input, "train_input", params->model.objective);
-    check_targets(p, &params->eval_input, "eval_input", params->model.objective);
 }
 
 void zoo_set_ranges(struct zoo_params *params)

@@ -92,6 +92,17 @@ static void check_one_spelling(struct conf_parse *p)
                             "alone");
 }
 
+/* Defaults of the Model Zoo; cbfloat16 has twice the exponents of float16. */
+struct zoo_loss_scales zoo_loss_scales(const struct zoo_params *params)
+{
+    const struct zoo_optimizer *o = &params->optimizer;
+    const double usual = params->model.fp16_type == ZOO_CB16 ? 0x1p31 : 0x1p15;
+    const double first = o->initial_loss_scale > 0 ? o->initial_loss_scale : usual;
+    return (struct zoo_loss_scales){.first = first,
+                                    .least = o->min_loss_scale > 0 ? o->min_loss_scale : 0x1p-14,
+                                    .most = o->max_loss_scale > 0 ? o->max_loss_scale : first};
+}
+
 /* Ranges that involve several keys, or members of a list. */
 static void check_values(struct conf_parse *p, const struct zoo_optimizer *o)
 {
@@ -104,10 +115,6 @@ static void check_values(struct conf_parse *p, const struct zoo_optimizer *o)
             conf_diag_error(p->diag, position_of(p, "optimizer.betas", betas[i].old),
                             "optimizer.betas", "must be at least 0 and less than 1, got %.15g",
                             betas[i].value);
-    if (o->max_loss_scale > 0 && o->min_loss_scale > o->max_loss_scale)
-        conf_diag_error(p->diag,
-                        position_of(p, "optimizer.min_loss_scale", "optimizer.max_loss_scale"),
-                        "optimizer.min_loss_scale", "is greater than max_loss_scale");
     if (o->nesterov && (o->momentum <= 0 || o->dampening != 0))
         conf_diag_error(p->diag, position_of(p, "optimizer.nesterov", "optimizer.momentum"),
                         "optimizer.nesterov", "needs a momentum and no dampening");

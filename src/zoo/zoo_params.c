@@ -107,11 +107,22 @@ static bool take_trainer(struct zoo_params *out, struct conf_doc *doc, struct co
 
 /* Keys and sections that may be refused later for the sake of a model or a job:
  * src/model/model_tuning.c, src/job/job_check.c, src/job/job.c. */
-static const char *const late_key[ZOO_LATE_KEYS] = {
-    "model.name",      "model.objective",      "model.dpo",         "model.moe",
-    "model.recompute", "reduction_leaf",       "eval_input",        "runconfig.mode",
-    "model.freeze",    "model.selective_grad", "model.lora_params", "optimizer.params",
-    "sparsity",        "runconfig.num_epochs"};
+static const char *const late_key[ZOO_LATE_KEYS] = {"model.name",
+                                                    "model.objective",
+                                                    "model.dpo",
+                                                    "model.moe",
+                                                    "model.recompute",
+                                                    "reduction_leaf",
+                                                    "eval_input",
+                                                    "runconfig.mode",
+                                                    "model.freeze",
+                                                    "model.selective_grad",
+                                                    "model.lora_params",
+                                                    "optimizer.params",
+                                                    "sparsity",
+                                                    "runconfig.num_epochs",
+                                                    "train_input.data_processor",
+                                                    "eval_input.data_processor"};
 
 static void keep_places(struct zoo_params *out, const struct conf_doc *doc, struct conf_diag *d)
 {

@@ -125,6 +125,18 @@ TEST(launch, pbs_starts_a_rank_per_slot_and_no_more_than_roles)
     }
 }
 
+/* Patterns of tensors in WSC_ARGS are not names of files. */
+TEST(launch, pbs_leaves_patterns_as_they_are)
+{
+    char environment[512];
+    (void)snprintf(environment, sizeof environment,
+                   "PBS_O_WORKDIR=$PWD PBS_JOBID=77 PBS_NODEFILE=%s/nodes WSC_ARGS='" TINY
+                   " --model_dir README*'; echo node01 >%s/nodes",
+                   stand_ins(), stand_ins());
+    T_EQ(launch(environment, "sh mpi_launch/pbs.sh", NULL), 0);
+    CU_ASSERT(was_called_with("mpirun.words", " --model_dir README* "));
+}
+
 /* PBS signals all processes of a job at once, mpirun too: the script asks before the limit. */
 TEST(launch, pbs_asks_for_a_checkpoint_before_the_time_limit)
 {
@@ -212,6 +224,35 @@ TEST(launch, more_ranks_than_roles_are_refused_before_they_start)
     T_STR(words, " ");
 }
 
+/* What the scripts count by is a whole number that the shell can compare, given once. */
+TEST(launch, wrong_numbers_of_the_scripts_are_refused)
+{
+    static const struct {
+        const char *environment, *command, *says;
+    } wrong[] = {
+        {"", "mpi_launch/local.sh -n 2 -n 3 " TINY, "-n: given twice"},
+        {"", "mpi_launch/local.sh --max-restarts 1 --max_restarts 2 " TINY,
+         "--max-restarts: given twice"},
+        {"", "mpi_launch/local.sh -n 99999999999999999999 " TINY,
+         "-n: expected a whole number from 1 to 999999999, got \"99999999999999999999\""},
+        {"SLURM_SUBMIT_DIR=$PWD WSC_MAX_RESTARTS=many", "sh mpi_launch/slurm.sbatch " TINY,
+         "WSC_MAX_RESTARTS: expected a whole number from 0 to 999999999, got \"many\""},
+        {"SLURM_SUBMIT_DIR=$PWD WSC_MAX_REQUEUES=-1", "sh mpi_launch/slurm.sbatch " TINY,
+         "WSC_MAX_REQUEUES: expected a whole number"},
+        {"PBS_O_WORKDIR=$PWD PBS_NODEFILE=/dev/null WSC_ARGS='" TINY "' WSC_STOP_SECONDS=2m",
+         "sh mpi_launch/pbs.sh", "WSC_STOP_SECONDS: expected a whole number"},
+        {"PBS_O_WORKDIR=$PWD PBS_NODEFILE=/dev/null WSC_ARGS='" TINY "' WSC_MAX_RESTARTS=1.5",
+         "sh mpi_launch/pbs.sh", "WSC_MAX_RESTARTS: expected a whole number"}};
+    for (int i = 0; i < (int)(sizeof wrong / sizeof *wrong); i++) {
+        char *said = NULL, words[64];
+        T_EQ(launch(wrong[i].environment, wrong[i].command, &said), 2);
+        CU_ASSERT_PTR_NOT_NULL(strstr(said, wrong[i].says));
+        free(said);
+        written("mpirun.words", words, sizeof words);
+        T_STR(words, " ");
+    }
+}
+
 /* Asked to stop (5) and failures go back into the queue; what cannot change, and the eleventh
  * failure, do not. */
 TEST(launch, slurm_jobs_come_back_when_that_may_help)
@@ -259,6 +300,7 @@ TEST(launch, a_sweep_without_a_value_for_its_task_is_refused)
     } wrong[] = {{"4", "num_csx=1,2,4 out", "task 4 has no value in num_csx=1,2,4"},
                  {"1", "1,2,4 out", "\"1,2,4\": expected KEY=VALUE,..."},
                  {"", "num_csx=1,2,4 out", "not a task of an array"},
+                 {"1", "num_csx=1,,4 out", "num_csx=1,,4: an empty value in the list"},
                  {"1", "num_csx=1,2,4 --params my.yaml", "no folder for the results"}};
     for (int i = 0; i < (int)(sizeof wrong / sizeof *wrong); i++) {
         char environment[128], command[256], *said;

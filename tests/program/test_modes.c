@@ -468,6 +468,29 @@ TEST(modes, ranks_counts_the_roles)
     }
 }
 
+/* `wsc ranks` and `wsc run` take the last of two settings of the systems. */
+TEST(modes, ranks_are_those_of_a_run_with_the_same_options)
+{
+    static const struct {
+        const char *options;
+        int n;
+    } job[] = {{"--num_csx 2 --set runconfig.num_csx=4", 17},
+               {"--set runconfig.num_csx=4 --num_csx 2", 15},
+               {"--set runconfig.num_csx=4", 17}};
+    for (int i = 0; i < (int)(sizeof job / sizeof *job); i++) {
+        struct spawn_result ranks, run;
+        spawn_run(&ranks, "\"$WSC\" ranks --params configs/params/tiny.yaml %s", job[i].options);
+        spawn_run(&run,
+                  "\"$WSC\" run --params configs/params/tiny.yaml %s --print_placement | "
+                  "tr -cd '[' | wc -c",
+                  job[i].options);
+        T_EQ(strtol(run.out, NULL, 10), job[i].n);
+        T_EQ(strtol(ranks.out, NULL, 10), job[i].n);
+        spawn_free(&run);
+        spawn_free(&ranks);
+    }
+}
+
 TEST(modes, ranks_knows_the_size_of_an_installation)
 {
     struct spawn_result r;

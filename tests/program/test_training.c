@@ -71,6 +71,24 @@ static void check_format(const char *format)
     CU_ASSERT(strtod(m[0].step[9].loss, NULL) < strtod(m[0].step[0].loss, NULL));
 }
 
+/* A step that loss scaling skips has no gradients to look at: the dump says so. */
+TEST(training, gradients_of_a_skipped_step_warn)
+{
+    static const char *const scale[] = {"1e30", "1"};
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        char dir[160];
+        (void)snprintf(dir, sizeof dir, "%s", job_path("dump"));
+        spawn_run(&r,
+                  "%s --model_dir %s --num_steps 1 " OVERFLOWS
+                  "--set optimizer.initial_loss_scale=%s --dump_gradients %s.h5",
+                  job_tiny(), dir, scale[i], dir);
+        T_EQ(r.status, 0);
+        T_EQ(strstr(r.err, "gradients of step 1 are not finite") != NULL, i == 0);
+        spawn_free(&r);
+    }
+}
+
 TEST(training, float16_and_cbfloat16_are_exact_on_any_cluster)
 {
     check_format(OVERFLOWS);

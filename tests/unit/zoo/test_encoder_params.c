@@ -8,6 +8,7 @@
 #include <wsc/mem.h>
 #include <wsc/zoo.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #define OPTIM "optimizer: {optimizer_type: AdamW, learning_rate: 1e-3}\n"
@@ -124,6 +125,28 @@ TEST(encoder_params, a_scaled_loss_without_a_format_is_noted)
     zoo_params_fini(&p);
     p = params_parsed(named);
     T_TRUE(!params_warn(&p, "earlier releases"));
+    zoo_params_fini(&p);
+}
+
+/* Classifiers have no output layer over the vocabulary that these keys could act on. */
+TEST(encoder_params, keys_of_the_output_layer_warn_without_one)
+{
+#define OUTPUT                                                                                     \
+    ENCODER(", share_embedding_weights: false, use_bias_in_output: true, "                         \
+            "final_logit_softcapping: 3")
+    static const char *const keys[] = {"model.share_embedding_weights", "model.use_bias_in_output",
+                                       "model.final_logit_softcapping"};
+    struct zoo_params p = params_parsed(LOADER("SST2DataProcessor", "") OUTPUT OPTIM);
+    struct zoo_params masked = params_parsed(LOADER("BertCSVDataProcessor", "") OUTPUT OPTIM);
+#undef OUTPUT
+    for (int i = 0; i < 3; i++) {
+        char text[120];
+        (void)snprintf(text, sizeof text, "%s: without effect: no output layer over a vocabulary",
+                       keys[i]);
+        T_TRUE(params_warn(&p, text));
+        T_TRUE(!params_warn(&masked, text));
+    }
+    zoo_params_fini(&masked);
     zoo_params_fini(&p);
 }
 
