@@ -64,7 +64,7 @@ TEST(scale, a_training_of_given_tokens_follows_the_schedule_of_zeros)
 {
     static const char *const tokens[] = {"20xparams", "2221009920"};
     static const char *const model[] = {"dense", "pruned"};
-    double seconds[2][2];
+    double seconds[2][2] = {{0}};
     const char *dir = job_path("schedule");
     CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && cp configs/params/gpt3_111m.yaml %s/dense.yaml && "
                              "(cat %s/dense.yaml && printf 'sparsity:\n    algorithm: gmp\n    "
@@ -79,8 +79,11 @@ TEST(scale, a_training_of_given_tokens_follows_the_schedule_of_zeros)
             char folder[200];
             (void)snprintf(folder, sizeof folder, "%s/%s%d", dir, model[m], t);
             char *text = read_in(folder, "training.csv");
-            const char *line = strchr(text, '\n');
-            CU_ASSERT_FATAL(line && sscanf(line, "\n%*[^,],%*d,%*d,%*f,%lf", &seconds[m][t]) == 1);
+            const char *field = strchr(text, '\n');
+            for (int i = 0; i < 4 && field; i++)
+                field = strchr(field + 1, ',');
+            CU_ASSERT_PTR_NOT_NULL(field);
+            if (field) seconds[m][t] = strtod(field + 1, NULL);
             wsc_free(text);
         }
     T_NEAR(seconds[0][0], seconds[0][1], 0);
