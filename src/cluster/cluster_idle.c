@@ -139,7 +139,7 @@ static bool no_packets(const struct cluster_use *u)
 static bool no_planes(const struct cluster_use *u)
 {
     const struct hw_machine *m = u->machine;
-    const bool crowded = m->effects.network && m->memoryx.incast < 1;
+    const bool crowded = m->effects.network && m->effects.reduce && m->memoryx.incast < 1;
     return no_fault_of(u, 1U << HW_FAULT_LOST_PLANES) && no_stored_packets(u) && !crowded;
 }
 
@@ -171,6 +171,7 @@ static bool unlimited_activation(const struct cluster_use *u)
         return !u->machine->effects.effect;                                                        \
     }
 SWITCHED_OFF(boundary)
+SWITCHED_OFF(reduce)
 SWITCHED_OFF(latency)
 SWITCHED_OFF(jitter)
 SWITCHED_OFF(input)
@@ -204,7 +205,9 @@ static const struct {
     {"wafer.condition_kernels", not_diffusion, "the model is no diffusion transformer"},
     {"stream.sparse_weight_bytes", dense, "no weights are sparse"},
     {"stream.sparse_gradient_bytes", dense, "no weights are sparse"},
+    {"stream.sparse_gradient_bytes", reduce_off, "effects.reduce is off"},
     {"stream.mask_rate", fixed_masks, "no mask changes"},
+    {"stream.mask_rate", boundary_off, "effects.boundary is off"},
     {"swarmx.fanout", one_system, "one system needs no SwarmX node"},
     {"swarmx.link_rate", one_system, "one system needs no SwarmX node"},
     {"swarmx.link_latency", one_system, "one system needs no SwarmX node"},
@@ -213,6 +216,7 @@ static const struct {
     {"swarmx.node_power", one_system, "one system needs no SwarmX node"},
     {"swarmx.forwarding", one_system, "one system needs no SwarmX node"},
     {"swarmx.add_latency", no_training, "the mode does not train"},
+    {"swarmx.add_latency", reduce_off, "effects.reduce is off"},
     {"swarmx.link_latency", latency_off, "effects.latency is off"},
     {"swarmx.latency", latency_off, "effects.latency is off"},
     {"swarmx.add_latency", latency_off, "effects.latency is off"},
@@ -220,6 +224,7 @@ static const struct {
     {"swarmx.header", network_off, "effects.network is off"},
     {"swarmx.forwarding", network_off, "effects.network is off"},
     {"memoryx.incast", network_off, "effects.network is off"},
+    {"memoryx.incast", reduce_off, "effects.reduce is off"},
     {"swarmx.planes", no_planes,
      "no planes are lost, no node stores packets, memoryx.incast crowds no port"},
     {"memoryx.update_rate", boundary_off, "effects.boundary is off"},

@@ -72,7 +72,8 @@ static const struct {
     {1, {"cluster.input.worker_rate=100", "cluster.input.sample_time=1 s"}},
     {6,
      {EFFECTS "boundary=off", EFFECTS "latency=off", EFFECTS "jitter=off", EFFECTS "input=off",
-      EFFECTS "activation=off", EFFECTS "network=off", EFFECTS "control=off"}}};
+      EFFECTS "activation=off", EFFECTS "network=off", EFFECTS "control=off"}},
+    {6, {EFFECTS "reduce=off"}}};
 enum { N_RUNS = sizeof runs / sizeof *runs };
 
 static void open_config(struct small_config *c, int run)
@@ -142,4 +143,62 @@ TEST(cluster_idle, constants_change_the_time_or_there_is_a_reason)
     }
     for (int r = 0; r < N_RUNS; r++)
         small_config_fini(&c[r]);
+}
+
+/* ---- effects that are switched off ------------------------------------------------------------
+ */
+
+/* Runs in which many constants have an effect. */
+static const char *const busy[][4] = {
+    {"cluster.jitter=0.01", "cluster.jitter_stage=0.01", "cluster.jitter_system=0.01",
+     "cluster.swarmx.forwarding=packet"},
+    {"cluster.faults+=lossy_link:wafer=1,loss=0.2", "cluster.swarmx.header=64 B",
+     "cluster.memoryx.incast=0.5", SPARSE},
+    {"cluster.swarmx.forwarding=message", "cluster.input.worker_rate=100",
+     "cluster.input.sample_time=1 s"},
+};
+enum { N_BUSY = sizeof busy / sizeof *busy, N_SETS = sizeof busy[0] / sizeof *busy[0] };
+
+/* Constants whose effect other work hides in these runs. */
+static bool is_hidden(const char *path)
+{
+    return !strcmp(path, "swarmx.link_rate") || !strcmp(path, "wafer.vector_setup_fp32_cycles");
+}
+
+static void open_busy(struct small_config *c, int run, const char *off)
+{
+    const char *sets[8] = {off};
+    for (int i = 0; i < N_SETS && busy[run][i]; i++)
+        sets[i + !!off] = busy[run][i];
+    T_OK(small_config_init(c, 6, sets));
+}
+
+/* A constant that only works with the effect @p off, which is `effects.NAME=off`, has a reason. */
+static void check_switch(int run, const char *off)
+{
+    static struct small_config with, without;
+    const struct conf_table *table = hw_machine_table();
+    open_busy(&with, run, NULL);
+    open_busy(&without, run, off);
+    const int64_t end_with = end_of(&with), end_without = end_of(&without);
+    for (int i = 0; i < table->n; i++) {
+        const struct conf_key *key = &table->key[i];
+        if (!hw_key_is_constant(key) || is_bound(key->path) || is_hidden(key->path)) continue;
+        if (changes(&without, key, end_without, 6) || !changes(&with, key, end_with, 6)) continue;
+        (void)fprintf(stderr, "%s, %s: without effect and without a reason\n", off, key->path);
+        CU_FAIL("no reason");
+    }
+    small_config_fini(&with);
+    small_config_fini(&without);
+}
+
+TEST(cluster_idle, what_an_effect_switches_off_has_a_reason)
+{
+    static const char *const off[] = {EFFECTS "boundary=off", EFFECTS "reduce=off",
+                                      EFFECTS "latency=off",  EFFECTS "jitter=off",
+                                      EFFECTS "input=off",    EFFECTS "activation=off",
+                                      EFFECTS "network=off",  EFFECTS "control=off"};
+    for (int run = 0; run < N_BUSY; run++)
+        for (size_t i = 0; i < sizeof off / sizeof *off; i++)
+            check_switch(run, off[i]);
 }
