@@ -98,6 +98,15 @@ take_launch_options() { # OPTION...
         taken=$((taken + 2))
     done
     max_restarts=${max_restarts:-0}
+    refuse_late "$@"
+}
+
+refuse_late() { # OPTION...
+    for word; do
+        case $word in -n | --max[-_]restarts | --max[-_]restarts=*) ;; *) continue ;; esac
+        echo "$0: $word: comes before the options of wsc run, its number is a word of its own" >&2
+        exit 2
+    done
 }
 
 # Shared memory and mpirun's own files in a folder that goes even when mpirun was killed: $shared.
