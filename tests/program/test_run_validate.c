@@ -270,6 +270,16 @@ TEST(validate, errors_of_what_a_row_names_have_its_place)
     }
 }
 
+/* A row and the command line have room for 64 overrides together. */
+TEST(validate, too_many_overrides_are_refused)
+{
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" validate $(for i in $(seq 10 75); do printf ' --set "
+                  "cluster.jitter=0.0%%d' $i; done)");
+    CU_ASSERT(r.status == 2 && strstr(r.err, "more than 64 keys are overridden"));
+    spawn_free(&r);
+}
+
 /* Keys of the command line that columns of all rows replace are named. */
 TEST(validate, keys_that_columns_replace_are_named)
 {

@@ -202,3 +202,18 @@ TEST(cluster_idle, what_an_effect_switches_off_has_a_reason)
         for (size_t i = 0; i < sizeof off / sizeof *off; i++)
             check_switch(run, off[i]);
 }
+
+/* A restart takes time only where whole trainings fail. */
+TEST(cluster_idle, restarts_need_failures)
+{
+    static struct small_config c;
+    const char *sets[2] = {"cluster.reliability.mtbf_hours=0"};
+    T_OK(small_config_init(&c, 6, sets));
+    const struct cluster_use use = {
+        .kind = CLUSTER_USE_TRAININGS, .params = &c.params, .machine = &c.cluster, .num_csx = 6};
+    const char *why = cluster_idle_why(&use, "reliability.restart");
+    CU_ASSERT(why && !strcmp(why, "reliability.mtbf_hours is 0"));
+    c.cluster.reliability.mtbf_hours = 1000;
+    CU_ASSERT_PTR_NULL(cluster_idle_why(&use, "reliability.restart"));
+    small_config_fini(&c);
+}

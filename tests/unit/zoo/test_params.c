@@ -419,6 +419,38 @@ TEST(zoo_params, set_goes_through_the_same_row)
     zoo_params_fini(&p);
 }
 
+/* A profile of one step has the same first and last step. */
+TEST(zoo_params, one_step_can_be_profiled)
+{
+    struct zoo_params p;
+    const struct conf_set sets[] = {{.text = "runconfig.op_profiler_config.start_step=3"},
+                                    {.text = "runconfig.op_profiler_config.end_step=3"}};
+    const char *text =
+        INPUT "model: {vocab_size: 9, hidden_size: 64, num_heads: 2}\n"
+              "optimizer: {optimizer_type: AdamW, learning_rate: 1, weight_decay: 1}\n";
+    T_OK(zoo_params_parse(&p, "t.yaml", text, strlen(text), sets, 2));
+    T_EQ(p.runconfig.profile_end_step, 3);
+    zoo_params_fini(&p);
+}
+
+/* The first factor of dynamic loss scaling may be one of its bounds, or both. */
+TEST(zoo_params, loss_scaling_may_begin_at_a_bound)
+{
+    struct zoo_params p;
+    const struct conf_set sets[] = {{.text = "optimizer.loss_scaling_factor=dynamic"},
+                                    {.text = "optimizer.initial_loss_scale=8"},
+                                    {.text = "optimizer.min_loss_scale=8"},
+                                    {.text = "optimizer.max_loss_scale=8"}};
+    const char *text =
+        INPUT "model: {vocab_size: 9, hidden_size: 64, num_heads: 2, mixed_precision: true, "
+              "fp16_type: float16}\n"
+              "optimizer: {optimizer_type: AdamW, learning_rate: 1, weight_decay: 1}\n";
+    T_OK(zoo_params_parse(&p, "t.yaml", text, strlen(text), sets, 4));
+    const struct zoo_loss_scales scales = zoo_loss_scales(&p);
+    CU_ASSERT(scales.first == 8 && scales.least == 8 && scales.most == 8);
+    zoo_params_fini(&p);
+}
+
 /* However many keys have no effect, each is named. */
 TEST(zoo_params, every_key_without_effect_is_told)
 {
