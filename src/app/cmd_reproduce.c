@@ -21,12 +21,6 @@ static bool leads(const struct app_call *call)
     return !call->comm || comm_rank(call->comm) == 0;
 }
 
-static enum wsc_err agree(const struct app_call *call, enum wsc_err rc)
-{
-    bool reports;
-    return call->comm ? comm_agree(call->comm, rc, &reports) : rc;
-}
-
 static enum wsc_err check_names(const struct app_texts *ids)
 {
     for (int i = 0; i < ids->n; i++) {
@@ -122,13 +116,13 @@ static enum wsc_err reproduce(const struct app_call *call, struct app_comparison
                               struct validation_exhibits *e, struct validation_reproduction *r)
 {
     const struct app_reproduce *o = call->request;
-    TRY(agree(call, open_exhibits(o, c, e)));
+    TRY(app_agree(call->comm, open_exhibits(o, c, e)));
     if (!leads(call)) c->comparison.progress = NULL;
     if (leads(call)) out_progress_start("predict", c->comparison.n_refs);
     TRY(validation_reproduce(&c->comparison, e, call->comm, r));
     out_progress_hide();
     r->command = app_command_line();
-    return agree(call, leads(call) ? write_files(o, r) : WSC_OK);
+    return app_agree(call->comm, leads(call) ? write_files(o, r) : WSC_OK);
 }
 
 enum wsc_err app_run_reproduce(struct app_call *call)

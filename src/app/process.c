@@ -10,6 +10,7 @@
 
 /* The command line as one text, for provenance. */
 static char command_line[4096];
+static bool agreed; /* app_agree() has chosen the rank that reports */
 static bool reported;
 
 const char *app_command_line(void)
@@ -30,12 +31,16 @@ bool app_leads(const struct comm *comm)
 enum wsc_err app_agree(struct comm *comm, enum wsc_err rc)
 {
     bool reports;
-    return comm ? comm_agree(comm, rc, &reports) : rc;
+    if (!comm) return rc;
+    rc = comm_agree(comm, rc, &reports);
+    if (rc && !reports) app_set_reported();
+    agreed = rc != WSC_OK;
+    return rc;
 }
 
 enum wsc_err app_reported_once(struct comm *comm, enum wsc_err rc)
 {
-    if (rc && comm && comm_rank(comm)) app_set_reported();
+    if (rc && comm && comm_rank(comm) && !agreed) app_set_reported();
     return rc;
 }
 

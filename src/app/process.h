@@ -19,8 +19,10 @@ void app_set_reported(void);
 void app_report_error(void);
 /** True on the rank that prints and writes, and in a process of its own (@p comm is NULL). */
 bool app_leads(const struct comm *comm);
-/** The result of a step that one rank takes alone, on every rank.  Collective. */
+/** The result of a step that one rank takes alone, on every rank; the lowest rank that failed
+ * prints its error. Collective. */
 enum wsc_err app_agree(struct comm *comm, enum wsc_err rc) WSC_CHECKED;
-/** Pass on an error that every rank of @p comm (or NULL) finds alike: rank 0 prints it. */
+/** Pass on an error that every rank of @p comm (or NULL) finds alike: rank 0 prints it. One of
+ *  app_agree() is printed by the rank that it has chosen. */
 enum wsc_err app_reported_once(struct comm *comm, enum wsc_err rc) WSC_CHECKED;
 #endif

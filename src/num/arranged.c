@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { COLS = NUM_ARRANGED_COLS, ROWS = NUM_ARRANGED_ROWS, TILE = NUM_TURN_TILE };
+enum { COLS = NUM_ARRANGED_COLS, ROWS = NUM_ARRANGED_ROWS, TILE = NUM_TRANSPOSE_TILE };
 
 static int64_t up_to(int64_t n, int64_t multiple)
 {

@@ -18,7 +18,7 @@ void num_gemm_widened(enum num_format format, const struct num_product *p, const
 float *num_widened(enum num_format format, const uint16_t *x, int64_t rows, int64_t cols,
                    int64_t ld);
 /** Rows and columns of a tile that is transposed in registers. */
-enum { NUM_TURN_TILE = 16 };
+enum { NUM_TRANSPOSE_TILE = 16 };
 /** Writes the transpose of a tile of 32-bit words; strides in bytes, addresses need not be
  *  aligned. */
 typedef void (*num_transpose_fn)(char *out, int64_t ld_out, const char *in, int64_t ld);

@@ -45,8 +45,8 @@ UNIT static inline void transpose_quarter(char *out, int64_t ld_out, const char 
 
 UNIT static void transpose_tile(char *out, int64_t ld_out, const char *in, int64_t ld)
 {
-    for (int64_t r = 0; r < NUM_TURN_TILE; r += N)
-        for (int64_t c = 0; c < NUM_TURN_TILE; c += N)
+    for (int64_t r = 0; r < NUM_TRANSPOSE_TILE; r += N)
+        for (int64_t c = 0; c < NUM_TRANSPOSE_TILE; c += N)
             transpose_quarter(out + c * ld_out + r * 4, ld_out, in + r * ld + c * 4, ld);
 }
 

@@ -10,7 +10,7 @@
 
 #    define UNIT __attribute__((target("avx512f")))
 
-enum { N = NUM_TURN_TILE, HALF = N / 2 };
+enum { N = NUM_TRANSPOSE_TILE, HALF = N / 2 };
 
 /* Word c of rows 0 .. 3 of each group of four: register 4 g + c has it for columns c, c + 4, c + 8
  * and c + 12, a quarter each. */

@@ -3,6 +3,8 @@
  * calibrate.c predict them with quantities.c. */
 #include "validation_impl.h"
 
+#include <wsc/comm.h>
+#include <wsc/hash.h>
 #include <wsc/mem.h>
 
 #include <limits.h>
@@ -40,10 +42,46 @@ void validation_name_file(const struct validation_folders *f, const char *name, 
     if (access(path, F_OK)) (void)snprintf(path, size, "%s/%s.yaml", f->folder[0], name);
 }
 
+/* ---- digests ---------------------------------------------------------------------------------
+ */
+
+static uint64_t digest_of_row(const struct validation_figure *f, uint64_t seed)
+{
+    char text[1024];
+    const int n =
+        snprintf(text, sizeof text, "%s,%d,%s,%a,%a,%a,%a,%lld,%lld,%lld,%lld,%s,%s,%s,%d", f->id,
+                 (int)f->quantity, f->unit, f->value, f->samples, f->low, f->high,
+                 (long long)f->num_csx, (long long)f->global_batch, (long long)f->micro_batch,
+                 (long long)f->msl, f->model, f->cluster, f->set, (int)f->kind);
+    seed = wsc_hash64(text, (size_t)n, seed);
+    return wsc_hash64(f->other_batch, (size_t)f->n_other_batches * sizeof *f->other_batch, seed);
+}
+
+/* The keys of a machine that may be overridden. */
+static uint64_t digest_of_machine(const struct hw_machine *m, uint64_t seed)
+{
+    const struct conf_table *table = hw_machine_table();
+    for (int i = 0; i < table->n; i++) {
+        const struct conf_key *key = &table->key[i];
+        const void *field = (const char *)m + key->offset;
+        struct hw_constant constant;
+        double value = 0;
+        if (!hw_key_is_constant(key)) continue;
+        if (key->type == CONF_T_BOOL)
+            value = *(const bool *)field;
+        else if (key->type == CONF_T_CHOICE)
+            value = *(const int *)field;
+        else if (!hw_constant_find(key->path, &constant))
+            value = hw_constant_get(&constant, m);
+        seed = wsc_hash64(&value, sizeof value, seed);
+    }
+    return seed;
+}
+
 /* ---- machines -------------------------------------------------------------------------------- */
 
 static enum wsc_err load_machine(struct hw_machine *out, const struct validation_comparison *c,
-                                 const struct validation_figure *ref)
+                                 const struct validation_figure *ref, uint64_t *digest)
 {
     char path[PATH_MAX];
     char *text = NULL;
@@ -54,7 +92,9 @@ static enum wsc_err load_machine(struct hw_machine *out, const struct validation
         return wsc_err_hint(
             at_row(rc, ref, ref->cluster_column, "cluster"),
             "the name of a file of configs/cluster or of --machines DIR, without .yaml");
+    *digest = wsc_hash64(text, n, *digest);
     rc = hw_machine_parse(out, path, text, n, c->sets, c->n_sets);
+    if (!rc) *digest = digest_of_machine(out, *digest); /* its base too */
     wsc_free(text);
     return rc;
 }
@@ -77,7 +117,7 @@ static enum wsc_err find_machine(struct validation_cases *cases,
     if (i == cases->n_machines) {
         cases->n_machines++;
         (void)snprintf(cases->name[i], sizeof cases->name[i], "%s", name);
-        TRY(load_machine(&cases->machine[i], c, ref));
+        TRY(load_machine(&cases->machine[i], c, ref, &cases->digest));
     }
     const bool stands_in = c->cluster && same_grid(c->cluster, &cases->machine[i]);
     *out = stands_in ? c->cluster : &cases->machine[i];
@@ -168,7 +208,8 @@ static bool is_about_set_of(const struct validation_figure *ref)
 }
 
 /* The params that the row names, with the overrides of row and comparison. */
-static enum wsc_err read_params(struct validation_case *item, const struct validation_comparison *c)
+static enum wsc_err read_params(struct validation_case *item, const struct validation_comparison *c,
+                                uint64_t *digest)
 {
     const struct validation_figure *ref = item->ref;
     char path[PATH_MAX], set_text[sizeof ref->set];
@@ -184,20 +225,38 @@ static enum wsc_err read_params(struct validation_case *item, const struct valid
         return wsc_err_hint(
             at_row(rc, ref, ref->model_column, "model"),
             "the name of a file of configs/params or of --params DIR, without .yaml");
+    *digest = wsc_hash64(bytes, n, *digest);
     rc = zoo_params_parse(&item->params, path, bytes, n, set, n_sets);
     wsc_free(bytes);
     return rc && is_about_set_of(ref) ? at_row(rc, ref, ref->set_column, "set") : rc;
 }
 
-static enum wsc_err load_model(struct validation_case *item, const struct validation_comparison *c)
+static enum wsc_err load_model(struct validation_case *item, const struct validation_comparison *c,
+                               uint64_t *digest)
 {
     const struct validation_figure *ref = item->ref;
-    enum wsc_err rc = read_params(item, c);
+    enum wsc_err rc = read_params(item, c, digest);
     item->params.train_input.micro_batch_size = ref->micro_batch;
     if (ref->msl) item->params.model.max_position_embeddings = ref->msl;
     if (ref->global_batch) item->params.train_input.batch_size = ref->global_batch;
     if (ref->num_csx) item->params.runconfig.num_csx = ref->num_csx;
     return rc;
+}
+
+/* ---- ranks -----------------------------------------------------------------------------------
+ */
+
+/* Ranks share the rows: one that has read other files would predict rows of another model or
+ * machine, and one that has failed would be waited for. */
+static enum wsc_err compare_ranks(struct comm *comm, enum wsc_err rc, uint64_t digest)
+{
+    const int64_t here = rc ? -1 : (int64_t)(digest >> 1);
+    const int64_t most = comm_max(comm, here), least = -comm_max(comm, -here);
+    if (rc || most == least) return rc;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG, "the ranks have read different rows, models or machines, or a rank "
+                              "could not read them"),
+        "every host needs the same files");
 }
 
 static enum wsc_err load(struct validation_cases *cases, const struct validation_comparison *c,
@@ -211,7 +270,8 @@ static enum wsc_err load(struct validation_cases *cases, const struct validation
         if (measured_only && !validation_figure_measured(&c->ref[i])) continue;
         item->ref = &c->ref[i];
         cases->n++;
-        TRY(load_model(item, c));
+        cases->digest = digest_of_row(item->ref, cases->digest);
+        TRY(load_model(item, c, &cases->digest));
         TRY(find_machine(cases, c, item->ref, &item->cluster));
     }
     return c->cluster ? check_stands_in(cases, c->cluster) : WSC_OK;
@@ -225,7 +285,9 @@ enum wsc_err validation_cases_load(struct validation_cases **out,
     TRY_NEW(cases, WSC_MEM_SCALING, 1);
     *out = cases;
     TRY_NEW(cases->item, WSC_MEM_SCALING, c->n_refs + 1);
-    return load(cases, c, kinds, measured_only);
+    if (c->cluster) cases->digest = digest_of_machine(c->cluster, 0);
+    const enum wsc_err rc = load(cases, c, kinds, measured_only);
+    return c->comm ? compare_ranks(c->comm, rc, cases->digest) : rc;
 }
 
 void validation_cases_free(struct validation_cases **cases)

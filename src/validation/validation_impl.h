@@ -31,9 +31,11 @@ struct validation_cases {
     struct hw_machine machine[VALIDATION_MAX_MACHINES];
     char name[VALIDATION_MAX_MACHINES][32];
     int n_machines;
+    uint64_t digest; /**< of rows, files of models and machines, and the machine that stands in */
 };
 /** Load the rows of @p kinds (a bit for each enum validation_kind), all or those that are
- * measurements of their own. */
+ * measurements of their own. Collective where the comparison has a communicator: WSC_CONFIG where a
+ * rank has read something else than the others, or cannot. */
 enum wsc_err validation_cases_load(struct validation_cases **out,
                                    const struct validation_comparison *c, unsigned kinds,
                                    bool measured_only) WSC_CHECKED;

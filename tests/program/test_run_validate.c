@@ -270,6 +270,38 @@ TEST(validate, errors_of_what_a_row_names_have_its_place)
     }
 }
 
+/* Two folders, as on two hosts: ranks with other models, other rows, another machine, or none. */
+TEST(validate, ranks_that_read_other_files_are_refused)
+{
+    static const char differ[] = "the ranks have read different rows, models or machines";
+    static const struct {
+        const char *change, *says;
+    } host[] = {
+        {"sed -i 's/num_hidden_layers: 24/num_hidden_layers: 12/' m/own_model.yaml", differ},
+        {"sed -i 's/,512,/,516,/' own.csv", differ},
+        {"rm m/own_model.yaml", differ},
+        {"echo 'wafer: {clock: {value: 1 GHz, kind: assumed, source: a test}}' >>machine.yaml",
+         differ},
+        {"echo 'wafer: {clock: {value: 1 GHz, kind: assumed}}' >>machine.yaml",
+         "machine.yaml:2:16: wafer.clock: source is missing"}};
+    for (size_t i = 0; i < sizeof host / sizeof *host; i++) {
+        struct spawn_result r;
+        const char *dir = job_path("two_hosts");
+        CU_ASSERT_FATAL(spawn_ok(
+            "mkdir -p %s/a/m && cp configs/params/bert_large.yaml %s/a/m/own_model.yaml && "
+            "echo \"base: $PWD/configs/cluster/cs2.yaml\" >%s/a/machine.yaml && printf '%s\n"
+            "mine,rate,samples/s,2924,own_model,1,512,null,128,cs2\n' >%s/a/own.csv && "
+            "cp -r %s/a %s/b && cd %s/b && %s",
+            dir, dir, dir, own_head, dir, dir, dir, dir, host[i].change));
+#define ON "-n 1 \"$WSC\" validate --points own.csv --params m --cluster machine.yaml"
+        spawn_run(&r, "mpirun --quiet --wdir %s/a " ON " : --wdir %s/b " ON, dir, dir);
+#undef ON
+        T_EQ(r.status, 2);
+        if (!strstr(r.err, host[i].says)) T_STR(r.err, host[i].says);
+        spawn_free(&r);
+    }
+}
+
 /* A row and the command line have room for 64 overrides together. */
 TEST(validate, too_many_overrides_are_refused)
 {

@@ -355,7 +355,7 @@ TEST(num_gemm, arranged_operands_give_the_product)
  */
 static void check_turn(num_transpose_fn turn)
 {
-    enum { TILE = NUM_TURN_TILE, WIDE = TILE + 3, LEFT = 7 };
+    enum { TILE = NUM_TRANSPOSE_TILE, WIDE = TILE + 3, LEFT = 7 };
     const int64_t ld = WIDE * (int64_t)sizeof(uint32_t);
     uint32_t in[TILE * WIDE + 1], out[(TILE + 1) * WIDE];
     for (uint32_t i = 0; i < TILE * WIDE + 1; i++)
