@@ -3,7 +3,8 @@
  *  A job runs the steps, evaluations and generations that the params ask for. It writes log lines,
  *  metrics and checkpoints, and it handles stops and restarts. docs/FILES.md describes the files
  *  that it writes to model_dir; <wsc/cluster.h> declares the machine itself. Every function is
- *  collective over the ranks of the job, except job_describe() and job_print_placement().
+ *  collective over the ranks of the job, except job_check(), job_describe() and
+ *  job_print_placement().
  *
  *      struct job job = {.params = &params, .cluster = &machine, .numerics = KERNELS_HOST,
  *                        .values = true, .command = command};
@@ -129,6 +130,10 @@ struct job_description {
     /** With a plan: division of the global batch. */
     struct stream_batch batch;
 };
+/** Refuse what the params of @p job ask for and this program cannot do, and warn of what has no
+ *  effect in such a job; not collective. job_run() does it first. WSC_CONFIG or WSC_USAGE with the
+ *  option that helps. */
+enum wsc_err job_check(const struct job *job);
 /** Describe @p job; not collective. @p with_plan: also plan it for the machine; WSC_CAPACITY when
  *  the model does not fit. Call job_description_fini() on @p out, also after an error. */
 enum wsc_err job_describe(struct job_description *out, const struct job *job,

@@ -161,7 +161,9 @@ static enum wsc_err speed_of(const struct app_run *o, struct scaling_row *speed,
                      : scaling_point(&model, cluster, n, batch, speed);
 }
 
-/* `--compile_only` also prints how fast the emulated machine does it. */
+/* `--validate_only` refuses what the run would refuse; where micro-batches are tried, nothing runs.
+ * `--compile_only`, whose plan needs neither samples nor values, also prints how fast the emulated
+ * machine does it. */
 static enum wsc_err describe(struct app_run *o)
 {
     const struct zoo_params *p = o->job.params;
@@ -169,6 +171,7 @@ static enum wsc_err describe(struct app_run *o)
     struct job_description description;
     struct scaling_row speed;
     bool timed = false;
+    if (!with_plan && !explores(p)) TRY(job_check(&o->job));
     if (with_plan) TRY(speed_of(o, &speed, &timed));
     enum wsc_err rc = job_describe(&description, &o->job, with_plan);
     if (!rc) rc = report_job_print(&description, timed ? &speed : NULL, o->job.json);

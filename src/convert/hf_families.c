@@ -546,8 +546,8 @@ static const struct convert_key codegen_keys[] = {
     {CS_IS("use_final_layer_norm", "true")}
 /* Heads of classes: number of classes, dropout before the head, nonlinearity of the pooler. */
 #define SEQUENCE_HEAD                                                                              \
-    {CS_IS("objective", "classification")},                                                        \
-    {SPECIAL(labels, "num_labels", "id2label", "num_labels", "problem_type")},                     \
+    {SPECIAL(sequence_objective, "objective", "id2label", "num_labels", "problem_type")},          \
+    {SPECIAL(sequence_labels, "num_labels", "id2label", "num_labels", "problem_type")},            \
     {SPECIAL(head_dropout, "task_dropout", "classifier_dropout")},                                 \
     {CS_IS("pooler_nonlinearity", "tanh")}
 #define TOKEN_HEAD                                                                                 \

@@ -68,30 +68,92 @@ enum wsc_err convert_masked_head_to_hf(json_t *config, const struct convert_side
                      cs->params->file, cs->family->name);
 }
 
-/* The number of classes is the number of their names; the default of the library is two. */
-enum wsc_err convert_labels_to_cs(struct convert_yaml *y)
+/* The number of classes is that of their names; the default of the library is two. */
+static enum wsc_err count_labels(const struct convert_yaml *y, int64_t *n)
 {
     const json_t *names = json_object_get(y->from->json, "id2label");
-    const char *type = json_string_value(json_object_get(y->from->json, "problem_type"));
-    int64_t n = 2;
-    TRY(convert_read_int(y, "num_labels", NULL,
-                         json_is_object(names) ? (int64_t)json_object_size(names) : n, &n));
-    if (type && strcmp(type, "single_label_classification") != 0)
-        return convert_source_raise(y->from, WSC_CONFIG, "problem_type",
-                                    "%s is not supported, only single_label_classification", type);
-    if (n < 2 || n > INT32_MAX)
-        return convert_source_raise(
-            y->from, WSC_CONFIG, json_is_object(names) ? "id2label" : "num_labels",
-            "%lld classes are not supported, only two or more", (long long)n);
+    const int64_t named = json_is_object(names) ? (int64_t)json_object_size(names) : 2;
+    return convert_read_int(y, "num_labels", NULL, named, n);
+}
+
+static enum wsc_err refuse_labels(const struct convert_yaml *y, int64_t n, const char *known)
+{
+    const bool named = json_is_object(json_object_get(y->from->json, "id2label"));
+    return convert_source_raise(y->from, WSC_CONFIG, named ? "id2label" : "num_labels",
+                                "%lld classes are not supported, only %s", (long long)n, known);
+}
+
+static const char *problem_type_of(const struct convert_yaml *y)
+{
+    return json_string_value(json_object_get(y->from->json, "problem_type"));
+}
+
+static enum wsc_err refuse_type(const struct convert_yaml *y, const char *type, const char *known)
+{
+    return convert_source_raise(y->from, WSC_CONFIG, "problem_type", "%s is not supported, only %s",
+                                type, known);
+}
+
+enum wsc_err convert_labels_to_cs(struct convert_yaml *y)
+{
+    static const char known[] = "single_label_classification";
+    const char *type = problem_type_of(y);
+    int64_t n = 0;
+    TRY(count_labels(y, &n));
+    if (type && strcmp(type, known) != 0) return refuse_type(y, type, known);
+    if (n < 2 || n > INT32_MAX) return refuse_labels(y, n, "two or more");
     convert_yaml_add(y, "num_labels", "%lld", (long long)n);
     return WSC_OK;
 }
 
+/* The library takes one class without a type for a regression. */
+static bool is_regression(const char *type, int64_t n)
+{
+    return type ? !strcmp(type, "regression") : n == 1;
+}
+
+enum wsc_err convert_sequence_objective_to_cs(struct convert_yaml *y)
+{
+    const char *type = problem_type_of(y);
+    int64_t n = 0;
+    TRY(count_labels(y, &n));
+    const bool regression = is_regression(type, n);
+    if (type && !regression && strcmp(type, "single_label_classification") != 0)
+        return refuse_type(y, type, "single_label_classification and regression");
+    if (regression && n != 1) return refuse_labels(y, n, "one of a regression");
+    convert_yaml_add(y, "objective", regression ? "regression" : "classification");
+    return WSC_OK;
+}
+
+enum wsc_err convert_sequence_objective_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const enum zoo_objective objective = cs->params->model.objective;
+    if (objective == ZOO_CLASSIFICATION) return WSC_OK;
+    if (objective == ZOO_REGRESSION)
+        return convert_config_set(config, "problem_type", json_string("regression"));
+    return WSC_RAISE(WSC_CONFIG, "%s: model.objective: a %s model has classification or regression",
+                     cs->params->file, cs->family->name);
+}
+
+enum wsc_err convert_sequence_labels_to_cs(struct convert_yaml *y)
+{
+    int64_t n = 0;
+    TRY(count_labels(y, &n));
+    return is_regression(problem_type_of(y), n) ? WSC_OK : convert_labels_to_cs(y);
+}
+
+enum wsc_err convert_sequence_labels_to_hf(json_t *config, const struct convert_side *cs)
+{
+    return convert_labels_to_hf(config, cs);
+}
+
 enum wsc_err convert_labels_to_hf(json_t *config, const struct convert_side *cs)
 {
+    const struct zoo_model *m = &cs->params->model;
+    const int64_t n = m->objective == ZOO_REGRESSION ? 1 : m->num_labels;
     json_t *names = json_object(), *numbers = json_object();
     bool ok = names && numbers;
-    for (int64_t i = 0; ok && i < cs->params->model.num_labels; i++) {
+    for (int64_t i = 0; ok && i < n; i++) {
         char number[24], name[32];
         (void)snprintf(number, sizeof number, "%lld", (long long)i);
         (void)snprintf(name, sizeof name, "LABEL_%lld", (long long)i);

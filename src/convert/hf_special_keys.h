@@ -15,17 +15,19 @@
     XX(num_kv_heads) /**< num_kv_heads, the name of Falcon */                                      \
     XX(multi_query)  /**< one key and value head, or all */                                        \
     XX(experts) /**< number of experts, experts per token, factor of the load-balancing loss */    \
-    XX(one_kv_head)      /**< no key: one key and value head for all */                            \
-    XX(logits_scale)     /**< width_scale, or mup_output_alpha times mup_width_scale */            \
-    XX(expansion)        /**< filter as a multiple of d_model */                                   \
-    XX(mpt_attention)    /**< the object attn_config of MPT */                                     \
-    XX(quarters)         /**< heads that can be divided into four groups */                        \
-    XX(bert_heads)       /**< masked tokens alone, or also pairs of sentences */                   \
-    XX(masked_head)      /**< masked tokens alone */                                               \
-    XX(labels)           /**< number of classes of a head */                                       \
-    XX(head_dropout)     /**< dropout before a head of classes */                                  \
-    XX(padded_positions) /**< rows of the position table, including those of padding */            \
-    XX(pair_vocabulary)  /**< one vocabulary for encoder and decoder */
+    XX(one_kv_head)        /**< no key: one key and value head for all */                          \
+    XX(logits_scale)       /**< width_scale, or mup_output_alpha times mup_width_scale */          \
+    XX(expansion)          /**< filter as a multiple of d_model */                                 \
+    XX(mpt_attention)      /**< the object attn_config of MPT */                                   \
+    XX(quarters)           /**< heads that can be divided into four groups */                      \
+    XX(bert_heads)         /**< masked tokens alone, or also pairs of sentences */                 \
+    XX(masked_head)        /**< masked tokens alone */                                             \
+    XX(labels)             /**< number of classes of a head */                                     \
+    XX(sequence_objective) /**< classes of sequences, or a regression */                           \
+    XX(sequence_labels)    /**< number of classes; none of a regression */                         \
+    XX(head_dropout)       /**< dropout before a head of classes */                                \
+    XX(padded_positions)   /**< rows of the position table, including those of padding */          \
+    XX(pair_vocabulary)    /**< one vocabulary for encoder and decoder */
 
 #define XX(name)                                                                                   \
     enum wsc_err convert_##name##_to_cs(struct convert_yaml *y) WSC_CHECKED;                       \

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Refuses, before anything is built, what the params ask for and this program cannot do:
  * combinations with sparse and preference training, modes without their input, models without
- * programs on the mesh.  Called by job_run() on every rank; the first rank reports. */
-#include "job_check.h"
+ * programs on the mesh.  Called by job_setup.c on every rank, of which the first one reports, and
+ * by the command that only describes a job. */
+#include <wsc/job.h>
 
 #include <wsc/check.h>
 #include <wsc/log.h>

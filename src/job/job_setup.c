@@ -2,7 +2,6 @@
 /* Set-up of a job, in an order that all ranks share: roles, outputs, data, comparison of the ranks,
  * restore, counters, faults.  Each rank does its own part, then all agree on how it went. */
 #include "job_setup.h"
-#include "job_check.h"
 #include "job_checkpoint.h"
 #include "job_events.h"
 #include "job_generate.h"

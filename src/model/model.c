@@ -319,12 +319,12 @@ static void set_experts(struct model *model, const struct zoo_model *m)
  * leave those of their heads as they are. */
 static void set_scales(struct model *model, const struct zoo_model *m)
 {
-    model->logits_scale = m->output_logits_scale;
+    const bool tuned = m->objective != ZOO_CAUSAL_LM && m->objective != ZOO_MASKED_LM &&
+                       m->objective != ZOO_SEQ2SEQ;
+    model->logits_scale = tuned ? 1 : m->output_logits_scale;
     model->scale_first = m->embedding_layer_norm && !model->causal && model->n_stacks == 1;
     if (model->n_stacks > 1 && m->share_embedding_weights)
         model->logits_scale /= sqrt((double)m->hidden_size); /* Raffel et al. 2020, tied output */
-    const bool tuned = m->objective != ZOO_CAUSAL_LM && m->objective != ZOO_MASKED_LM &&
-                       m->objective != ZOO_SEQ2SEQ;
     if (!(m->mup_base_hidden_size > 0) || tuned) return;
     const double ratio = (double)m->hidden_size / m->mup_base_hidden_size;
     model->logits_scale =

@@ -467,7 +467,7 @@ static const struct condition conditions[] = {
     {"model.share_embedding_weights", predicts_no_tokens, no_vocabulary, NULL},
     {"model.use_bias_in_output", predicts_no_tokens, no_vocabulary, NULL},
     {"model.final_logit_softcapping", predicts_no_tokens, no_vocabulary, "0"},
-    {"model.output_logits_scale", diffuses, images_have_no_tokens, "1"},
+    {"model.output_logits_scale", predicts_no_tokens, no_vocabulary, "1"},
     {"model.embeddings_scale", diffuses, images_have_no_tokens, "1"},
     {"model.scale_qk_dot_by_d", no_factor_of_scores, "attention_type is dot_product", NULL},
     {"model.scale_decoder_qk_dot_by_d", no_factor_of_decoder,

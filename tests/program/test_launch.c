@@ -296,6 +296,30 @@ TEST(launch, a_sweep_gives_each_task_its_value)
     CU_ASSERT(was_called_with("mpirun.words", " --set cluster.swarmx.link_latency=1us "));
 }
 
+/* The first task alone says so, since a part of a sweep may be trained again. */
+TEST(launch, a_sweep_with_fewer_tasks_than_values_says_so)
+{
+    static const char left[] = "num_csx has 3 values, this array 2 tasks: ";
+    static const struct {
+        const char *tasks;
+        bool says;
+    } arrays[] = {{"ID=1 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_COUNT=2", true},
+                  {"ID=2 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_COUNT=2", false},
+                  {"ID=1 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_COUNT=3", false}};
+    for (int i = 0; i < 3; i++) {
+        char environment[160], command[256], *said;
+        (void)snprintf(environment, sizeof environment, "SLURM_SUBMIT_DIR=$PWD SLURM_ARRAY_TASK_%s",
+                       arrays[i].tasks);
+        (void)snprintf(command, sizeof command,
+                       "sh mpi_launch/slurm_sweep.sbatch num_csx=1,2,8 %s "
+                       "--params configs/params/tiny.yaml",
+                       job_path("part"));
+        T_EQ(launch(environment, command, &said), 0);
+        CU_ASSERT((strstr(said, left) != NULL) == arrays[i].says);
+        free(said);
+    }
+}
+
 TEST(launch, a_sweep_without_a_value_for_its_task_is_refused)
 {
     static const struct {

@@ -174,6 +174,27 @@ TEST(modes, dry_runs_write_nothing)
     }
 }
 
+/* A loader without labels for the objective, keys that exclude each other, a missing text. */
+TEST(modes, validate_only_refuses_what_a_run_refuses)
+{
+    static const char *const refused[][2] = {
+        {"--set model.objective=classification",
+         "GptHDF5MapDataProcessor has no labels for model.objective classification"},
+        {"--set model.recompute=true --set cluster.stream.granularity=matrix",
+         "model.recompute: needs whole blocks, and stream.granularity is matrix"},
+        {"--mode generate", "--mode generate needs a text to continue"}};
+    static const char *const option[] = {"", "--validate_only"};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 2; k++) {
+            struct spawn_result r;
+            spawn_run(&r, "%s --num_csx 1 --model_dir %s %s %s", job_tiny(), job_path("refused"),
+                      refused[i][0], option[k]);
+            T_EQ(r.status, 2);
+            CU_ASSERT_PTR_NOT_NULL(strstr(r.err, refused[i][1]));
+            spawn_free(&r);
+        }
+}
+
 /* The job's trace_hash among them. */
 TEST(modes, what_needs_values_warns_without_them)
 {

@@ -75,11 +75,12 @@ TEST(convert, encoders_give_the_logits_of_pytorch)
         check_logits(name[i]);
 }
 
-/* Losses of classes of sequences and of tokens, one sequence with padding. */
+/* Losses of classes of sequences and of tokens, and of numbers; one sequence with padding. */
 TEST(convert, heads_of_classes_give_the_losses_of_pytorch)
 {
-    static const char *const name[] = {"hf_bert_classifier", "hf_roberta_classifier",
-                                       "hf_bert_tokens", "hf_esm2_classifier", "hf_esm2_tokens"};
+    static const char *const name[] = {"hf_bert_classifier",    "hf_bert_regression",
+                                       "hf_roberta_classifier", "hf_bert_tokens",
+                                       "hf_esm2_classifier",    "hf_esm2_tokens"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         check_logits(name[i]);
 }
@@ -152,9 +153,12 @@ static const struct {
 #define THREE   ", \"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}"
 #define PROTEIN ", \"position_embedding_type\": \"rotary\", \"token_dropout\": true"
     {"bert-classifier", HEAD("bert", "BertForSequenceClassification", THREE)},
+    {"bert_regression", HEAD("bert", "BertForSequenceClassification", ", \"num_labels\": 1")},
     {"bert-tokens", HEAD("bert", "BertForTokenClassification", ", \"num_labels\": 5")},
     {"bert-answers", HEAD("bert", "BertForQuestionAnswering", "")},
     {"roberta-classifier", HEAD("roberta", "RobertaForSequenceClassification", "")},
+    {"roberta_regression", HEAD("roberta", "RobertaForSequenceClassification",
+                                ", \"num_labels\": 1, \"problem_type\": \"regression\"")},
     {"roberta-tokens", HEAD("roberta", "RobertaForTokenClassification", THREE)},
     {"roberta-answers", HEAD("roberta", "RobertaForQuestionAnswering", "")},
     {"esm2-classifier", HEAD("esm", "EsmForSequenceClassification", THREE PROTEIN)},
@@ -202,6 +206,8 @@ TEST(convert, heads_of_classes_have_their_names)
         int64_t rows;
     } row[] = {{"bert-classifier", "bert.pooler.dense.weight", 24},
                {"bert-classifier", "classifier.weight", 3},
+               {"bert_regression", "classifier.weight", 1},
+               {"roberta_regression", "classifier.out_proj.bias", 1},
                {"bert-tokens", "classifier.bias", 5},
                {"bert-answers", "qa_outputs.weight", 2},
                {"roberta-classifier", "classifier.dense.bias", 24},
@@ -344,7 +350,20 @@ TEST(convert, what_a_family_lacks_is_told)
         {"{\"model_type\": \"bert\", " ENCODER ", \"architectures\": [\"BertForMultipleChoice\"]}",
          "architectures: BertForMultipleChoice is not supported"},
         {"{\"model_type\": \"bert\", " ENCODER
-         ", \"architectures\": [\"BertForSequenceClassification\"], \"num_labels\": 1}",
+         ", \"architectures\": [\"BertForSequenceClassification\"], \"problem_type\": "
+         "\"single_label_classification\", \"num_labels\": 1}",
+         "num_labels: 1 classes are not supported, only two or more"},
+        {"{\"model_type\": \"bert\", " ENCODER
+         ", \"architectures\": [\"BertForSequenceClassification\"], \"problem_type\": "
+         "\"regression\", \"num_labels\": 2}",
+         "num_labels: 2 classes are not supported, only one of a regression"},
+        {"{\"model_type\": \"bert\", " ENCODER
+         ", \"architectures\": [\"BertForSequenceClassification\"], \"problem_type\": "
+         "\"multi_label_classification\"}",
+         "problem_type: multi_label_classification is not supported, only "
+         "single_label_classification and regression"},
+        {"{\"model_type\": \"bert\", " ENCODER
+         ", \"architectures\": [\"BertForTokenClassification\"], \"num_labels\": 1}",
          "num_labels: 1 classes are not supported"},
         {"{\"model_type\": \"bert\", " ENCODER
          ", \"architectures\": [\"BertForTokenClassification\"], \"problem_type\": "

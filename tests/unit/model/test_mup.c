@@ -141,21 +141,25 @@ TEST(mup, leaves_the_logits_of_classifiers)
 {
     static const char text[] =
         "train_input: {data_processor: %s, data_dir: ./x, vocab_file: v, batch_size: 4}\n"
-        "model: {vocab_size: 64, hidden_size: 16, num_heads: 2, mup_base_hidden_size: 4,\n"
-        "  mup_base_filter_size: 1024, output_logits_alpha: 3}\n"
+        "model: {vocab_size: 64, hidden_size: 16, num_heads: 2, %s}\n"
         "optimizer: {optimizer_type: AdamW, learning_rate: 0.01}\n";
+    static const char *const scales[][2] = {
+        {"mup_base_hidden_size: 4, mup_base_filter_size: 1024, output_logits_alpha: 3",
+         "model.output_logits_alpha: without effect"},
+        {"output_logits_scale: 0.75", "model.output_logits_scale: without effect"}};
     static const char *const loaders[] = {"BertCSVDataProcessor", "SST2DataProcessor",
                                           "BertTokenClassifierDataProcessor",
                                           "BertQADataProcessor"};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 8; i++) {
+        const char *const *scale = scales[i / 4];
         char whole[600];
         struct zoo_params p;
         struct model *m = NULL;
-        (void)snprintf(whole, sizeof whole, text, loaders[i]);
+        (void)snprintf(whole, sizeof whole, text, loaders[i % 4], *scale);
         T_OK(zoo_params_parse(&p, "bert.yaml", whole, strlen(whole), NULL, 0));
         CU_ASSERT_FATAL(test_ok(model_create(&m, &p, HW_STREAM_BLOCK)));
-        T_NEAR(m->logits_scale, i ? 1 : 0.75, 1e-12);
-        CU_ASSERT(params_warn(&p, "model.output_logits_alpha: without effect") == (i > 0));
+        T_NEAR(m->logits_scale, i % 4 ? 1 : 0.75, 1e-12);
+        CU_ASSERT(params_warn(&p, scale[1]) == (i % 4 > 0));
         done(&p, m);
     }
 }

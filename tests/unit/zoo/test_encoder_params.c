@@ -133,13 +133,14 @@ TEST(encoder_params, keys_of_the_output_layer_warn_without_one)
 {
 #define OUTPUT                                                                                     \
     ENCODER(", share_embedding_weights: false, use_bias_in_output: true, "                         \
-            "final_logit_softcapping: 3")
+            "final_logit_softcapping: 3, output_logits_scale: 2")
     static const char *const keys[] = {"model.share_embedding_weights", "model.use_bias_in_output",
-                                       "model.final_logit_softcapping"};
+                                       "model.final_logit_softcapping",
+                                       "model.output_logits_scale"};
     struct zoo_params p = params_parsed(LOADER("SST2DataProcessor", "") OUTPUT OPTIM);
     struct zoo_params masked = params_parsed(LOADER("BertCSVDataProcessor", "") OUTPUT OPTIM);
 #undef OUTPUT
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         char text[120];
         (void)snprintf(text, sizeof text, "%s: without effect: no output layer over a vocabulary",
                        keys[i]);
