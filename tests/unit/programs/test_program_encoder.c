@@ -149,3 +149,37 @@ TEST(pe_model, tasks_of_encoders_are_those_of_the_host)
         {.objective = ZOO_SPAN, .final_norm = true, .dropout = 0.3}};
     check_encoders(e, (int)(sizeof e / sizeof *e));
 }
+
+/* Cycles of a step of each task, as a golden: 5 x 3 PEs, leaves of two samples. */
+static int64_t cycles_of(const struct encoder *e)
+{
+    const struct zoo_params p = encoder_params(e);
+    const struct program_fabric fabric = {5, 3, 1, 1};
+    struct encoder_rows rows;
+    struct fixture f;
+    struct fixture_result mesh;
+    int64_t cycles;
+    fixture_create_of(&f, &p, ENCODER_SAMPLES);
+    set_rows(&f, &rows, e->objective);
+    const struct fixture_run run = {.end_leaf = fixture_n_leaves(&f, 2), .leaf_samples = 2};
+    program_step(&f, &run, &fabric, &(struct program_masked){0}, &mesh, &cycles);
+    fixture_result_destroy(&f, &mesh);
+    fixture_destroy(&f);
+    return cycles;
+}
+
+TEST(pe_model, cycles_of_tasks_of_encoders_are_unchanged)
+{
+    static const struct {
+        enum zoo_objective objective;
+        int64_t cycles;
+    } golden[] = {{ZOO_MASKED_LM, 151589},
+                  {ZOO_CLASSIFICATION, 111417},
+                  {ZOO_TOKEN_CLASSIFICATION, 87660},
+                  {ZOO_REGRESSION, 107680},
+                  {ZOO_SPAN, 86109}};
+    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
+        const struct encoder e = {.objective = golden[i].objective, .num_segments = 2};
+        T_EQ(cycles_of(&e), golden[i].cycles);
+    }
+}
