@@ -33,7 +33,7 @@ struct scale {
     char name[MAX_MODELS][NAME_BYTES];
     struct scaling_model model[MAX_MODELS]; /* those that are swept */
     int n_left_out;                         /* points and values that do not fit */
-    char left_out[512];                     /* why the first of them does not */
+    char left_out[640];                     /* the first of them, and why it does not */
 };
 
 /* File name without folder and extension, cut to @p size. */
@@ -241,7 +241,8 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
 static void leave_out(struct scale *c, const char *what, const char *why)
 {
     WSC_WARNING("%s is left out: %s", what, why);
-    if (!c->n_left_out++) (void)snprintf(c->left_out, sizeof c->left_out, "%s", why);
+    if (!c->n_left_out++)
+        (void)snprintf(c->left_out, sizeof c->left_out, "%s: %s", what, why);
 }
 
 /* A value of --sweep of which a point does not fit; NULL: all do. */

@@ -417,7 +417,8 @@ TEST(scale, points_that_do_not_fit_are_left_out)
     T_EQ(r.status, 3);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "gpt3_13b on 2 systems is left out: 12853386240 "));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "tiny on 32 systems is left out: num_csx: 32"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "error: 4 points or values do not fit"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "error: 4 points or values do not fit and are left out, "
+                                         "the first: gpt3_13b on 1 systems: 12853386240 "));
     T_EQ(lines_in(dir, "scaling.csv"), 3);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "From 1 to 2 systems"));
     spawn_free(&r);
