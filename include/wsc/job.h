@@ -86,6 +86,12 @@ struct job {
  *  by comm_agree(). */
 enum wsc_err job_compare_commands(struct comm *comm, int argc, char **argv,
                                   bool *report) WSC_CHECKED;
+/** Check that @p place, a file or with a slash at its end a folder, is the same one for rank 0 and
+ *  for all ranks that write there (@p writes), by a file that rank 0 puts there for a moment.
+ * WSC_IO names the first rank for which it is not, or the folder in which nothing can be written.
+ *  Collective. *@p report is set as by comm_agree(). */
+enum wsc_err job_check_shared(struct comm *comm, const char *place, bool writes,
+                              bool *report) WSC_CHECKED;
 /** Run the job: set up, train or evaluate or generate, and write all output files. Collective over
  *  the job; it blocks until the job has ended. All ranks agree on an error before the first pass
  *  and on WSC_INTERRUPTED, and *@p report is true on the rank that should print its message. A

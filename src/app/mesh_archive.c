@@ -8,6 +8,7 @@
 
 #include <wsc/file.h>
 #include <wsc/hash.h>
+#include <wsc/job.h>
 #include <wsc/mem.h>
 #include <wsc/mesh_snapshot.h>
 #include <wsc/out.h>
@@ -189,19 +190,55 @@ static enum wsc_err group_sum(void *comm, uint64_t *x, int n)
     return comm_subgroup_sum(comm, x, n);
 }
 
-/* One rank compares every checksum of the file. */
+/* The first rank of each host compares every checksum of the file. */
 static enum wsc_err check_sums(const struct app_snapshots *s, struct comm *comm)
 {
-    const enum wsc_err rc = app_leads(comm) ? store_check(s->resume) : WSC_OK;
-    return comm ? app_agree(comm, rc) : rc;
+    bool first = true;
+    for (int r = 0; comm && r < comm_rank(comm); r++)
+        if (comm_host_of_rank(comm)[r] == comm_host_of_rank(comm)[comm_rank(comm)]) first = false;
+    return app_agree(comm, first ? store_check(s->resume) : WSC_OK);
+}
+
+/* The numbers of the snapshot, as one. */
+static enum wsc_err read_head(struct app_snapshots *s, uint64_t *digest)
+{
+    enum { MOST_WORDS = 64 };
+    int64_t word[MOST_WORDS], n;
+    TRY(size(s, "head", &n));
+    if (n > MOST_WORDS) n = MOST_WORDS;
+    TRY(read_words(s, "head", 0, n, word));
+    *digest = wsc_hash64(word, (size_t)n * sizeof *word, 0);
+    return WSC_OK;
+}
+
+/* Two ranks with files of different cycles would wait for each other. */
+static enum wsc_err compare_ranks(const struct app_snapshots *s, struct comm *comm, uint64_t digest)
+{
+    const int64_t here = (int64_t)(digest >> 1);
+    if (!comm || comm_max(comm, here) == -comm_max(comm, -here)) return WSC_OK;
+    return app_reported_once(
+        comm, wsc_err_hint(WSC_RAISE(WSC_IO, "%s: not the same snapshot for all ranks", s->resume),
+                           "every host needs the same file"));
 }
 
 static enum wsc_err open_file(struct app_snapshots *s, struct comm *comm)
 {
+    uint64_t digest = 0;
     TRY(check_sums(s, comm));
     enum wsc_err rc = store_open(&s->in, s->resume);
     if (!rc) rc = check_file(s);
-    return comm ? app_agree(comm, rc) : rc;
+    if (!rc) rc = read_head(s, &digest);
+    TRY(app_agree(comm, rc));
+    return compare_ranks(s, comm, digest);
+}
+
+/* A long run must not find out that it cannot write when it is interrupted. */
+static enum wsc_err check_output(const struct app_snapshots *s, struct comm *comm)
+{
+    bool reports = true;
+    TRY(app_agree(comm, app_leads(comm) ? out_can_write(s->path) : WSC_OK));
+    const enum wsc_err rc = comm ? job_check_shared(comm, s->path, true, &reports) : WSC_OK;
+    return app_agree(comm, reports ? rc : WSC_OK);
 }
 
 static enum wsc_err start(struct app_snapshots *s, const struct app_mesh *o, struct comm *comm)
@@ -218,8 +255,7 @@ static enum wsc_err start(struct app_snapshots *s, const struct app_mesh *o, str
         s->group = (struct store_group){.max = group_max, .sum = group_sum, .ctx = comm};
         s->group.communicator = comm_subgroup(comm, true, &s->group.rank, &s->group.size);
     }
-    if (o->snapshot) /* a long run must not find that out when it is interrupted */
-        TRY(app_agree(comm, app_leads(comm) ? out_can_write(o->snapshot) : WSC_OK));
+    if (o->snapshot) TRY(check_output(s, comm));
     if (o->resume) TRY(open_file(s, comm));
     return mesh_snapshots_create(&s->snapshots, &config);
 }

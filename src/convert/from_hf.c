@@ -192,6 +192,51 @@ static bool is_tied_head(const struct import *im, const char *name)
     return false;
 }
 
+/* The folder's table of tokens that stands for the head too, of a decoder the last one; NULL: it is
+ * left out. */
+static const struct convert_tensor *find_tied_table(const struct import *im)
+{
+    const struct convert_tensor *table = NULL;
+    for (int i = 0; i < im->map.n_pairs; i++)
+        if (im->model->tensor[im->map.pair[i].tensor[0]].kind == MODEL_WTE) table = im->from[i];
+    return table;
+}
+
+/* Compare the values of two matrices of one shape, in blocks of rows. */
+static enum wsc_err compare_tables(const struct import *im, const struct convert_tensor *a,
+                                   const struct convert_tensor *b, bool *same)
+{
+    const int64_t width = a->shape[1], most = CONVERT_BLOCK_ELEMS / width + 1;
+    float *x;
+    TRY_NEW(x, WSC_MEM_CONVERT, 2 * most * width);
+    enum wsc_err rc = WSC_OK;
+    for (int64_t row = 0; row < a->shape[0] && !rc && *same; row += most) {
+        const int64_t left = a->shape[0] - row;
+        const struct store_box box = {row, left < most ? left : most, 0, width};
+        rc = convert_files_read(im->files, a, &box, x);
+        if (!rc) rc = convert_files_read(im->files, b, &box, x + most * width);
+        *same = !memcmp(x, x + most * width, (size_t)(box.rows * width) * sizeof *x);
+    }
+    wsc_free(x);
+    return rc;
+}
+
+/* A folder whose tied head has values of its own contradicts its config.json. */
+static enum wsc_err check_tied_head(const struct import *im, const struct convert_tensor *head)
+{
+    const struct convert_tensor *table = find_tied_table(im);
+    if (!table || table->n_dims != 2) return WSC_OK;
+    bool same = head->n_dims == 2 && head->shape[0] == table->shape[0] &&
+                head->shape[1] == table->shape[1] && head->dtype != CONVERT_OTHER;
+    if (same) TRY(compare_tables(im, table, head, &same));
+    if (!same)
+        WSC_WARNING("tensor %s differs from %s and is left out, as config.json has "
+                    "tie_word_embeddings: true; hint: false there if the model has a head of its "
+                    "own",
+                    head->name, table->name);
+    return WSC_OK;
+}
+
 /* True for a second name of a table that the model has once. */
 static bool is_copy(const struct import *im, const char *name)
 {
@@ -207,8 +252,11 @@ static enum wsc_err match_rest(struct import *im)
 {
     for (int i = 0; i < im->files->n_tensors; i++) {
         const char *name = im->files->tensor[i].name;
-        if (im->used[i] || convert_is_buffer(name) || is_tied_head(im, name)) continue;
-        if (is_copy(im, name)) continue;
+        if (im->used[i] || convert_is_buffer(name) || is_copy(im, name)) continue;
+        if (is_tied_head(im, name)) {
+            TRY(check_tied_head(im, &im->files->tensor[i]));
+            continue;
+        }
         im->result->n_left_out++;
         if (!im->job->lenient && !convert_ends_with(im->cs.family->beside, name))
             return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: tensor %s is none of a %s model",

@@ -9,6 +9,7 @@
 #include "tensor_map.h"
 #include "weight_files.h"
 
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -38,8 +39,20 @@ void convert_mover_fini(struct convert_mover *m)
     *m = (struct convert_mover){0};
 }
 
-static void tell(struct convert_mover *m, int64_t n)
+/* Every run with such a value ends at it, and its message cannot say where it came from. */
+static void warn_of_not_finite(struct convert_mover *m, const char *name, const float *x, int64_t n)
 {
+    int64_t i = 0;
+    while (i < n && isfinite(x[i]))
+        i++;
+    if (i == n || m->warned) return;
+    m->warned = true;
+    WSC_WARNING("tensor %s has values that are not finite, such as %g", name, (double)x[i]);
+}
+
+static void tell(struct convert_mover *m, const struct convert_pair *p, int64_t n)
+{
+    warn_of_not_finite(m, p->hf, m->block, n);
     m->done += n;
     if (m->job->progress) m->job->progress(m->job->progress_ctx, m->done, m->total);
 }
@@ -99,13 +112,14 @@ enum wsc_err convert_move_to_cs(struct convert_mover *m, const struct convert_pa
                                 const struct model *model)
 {
     const int64_t most = m->elems / p->width;
+    m->warned = false;
     for (int part = 0; part < p->n_parts; part++)
         for (int64_t row = 0; row < p->lines[part]; row += most) {
             const int64_t left = p->lines[part] - row, n = left < most ? left : most;
             TRY(read_rows(m, p, part, row, n));
             TRY(store_write(m->store, model->tensor[p->tensor[part]].name, row * p->width,
                             n * p->width, m->block));
-            tell(m, n * p->width);
+            tell(m, p, n * p->width);
         }
     return WSC_OK;
 }
@@ -193,6 +207,7 @@ enum wsc_err convert_move_to_hf(struct convert_mover *m, const struct convert_pa
     int64_t shape[2];
     convert_pair_shape(p, shape);
     const int64_t most = m->elems / shape[1];
+    m->warned = false;
     for (int64_t row = 0; row < shape[0]; row += most) {
         const int64_t n = shape[0] - row < most ? shape[0] - row : most;
         if (transposed)
@@ -200,7 +215,7 @@ enum wsc_err convert_move_to_hf(struct convert_mover *m, const struct convert_pa
         else
             TRY(gather_rows(m, p, model, row, n));
         TRY(convert_writer_append(m->writer, m->block, n * shape[1]));
-        tell(m, n * shape[1]);
+        tell(m, p, n * shape[1]);
     }
     return WSC_OK;
 }

@@ -15,6 +15,7 @@ struct convert_mover {
     float *block, *source; /**< owned */
     int64_t elems;         /**< elements of each block */
     int64_t done, total;   /**< values, for the progress display */
+    bool warned;           /**< a value that is not finite was named, of the pair that is moved */
     struct store_file *store;
     const struct convert_files *files; /**< from Hugging Face */
     const struct convert_tensor *from;

@@ -8,6 +8,7 @@
 
 #include "json_documents.h"
 
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 #include <string.h>
@@ -162,6 +163,29 @@ static enum wsc_err read_role(struct reader *r, int *role)
                              name);
 }
 
+/* A key that may ask for something, such as `weight`, `tool_calls` or `name` of a message; the
+ * first one is named. */
+static enum wsc_err skip_asking(struct reader *r, const char *key)
+{
+    const struct data_stream *s = r->json.stream;
+    if (!r->both->warned)
+        WSC_WARNING("%s:%lld: \"%s\" is not read and changes nothing, here and in further chats",
+                    s->path, (long long)s->line, key);
+    r->both->warned = true;
+    return data_json_skip(&r->json);
+}
+
+static enum wsc_err read_message_member(struct reader *r, int *role, int64_t *n)
+{
+    char key[64];
+    TRY(read_key(r, key, sizeof key));
+    const bool is_role = !strcmp(key, "role"), is_content = !strcmp(key, "content");
+    if ((is_role && *role >= 0) || (is_content && *n >= 0))
+        return data_stream_raise(r->json.stream, "\"%s\" stands there twice", key);
+    if (is_role) return read_role(r, role);
+    return is_content ? read_string(r, n) : skip_asking(r, key);
+}
+
 /* Read {"role": ..., "content": ...}, in any order. */
 static enum wsc_err read_message(struct reader *r)
 {
@@ -171,14 +195,7 @@ static enum wsc_err read_message(struct reader *r)
     TRY(data_json_expect(&r->json, '{'));
     TRY(is_empty(r, '}', &empty));
     while (more && !empty) {
-        char key[64];
-        TRY(read_key(r, key, sizeof key));
-        if (!strcmp(key, "role"))
-            TRY(read_role(r, &role));
-        else if (!strcmp(key, "content"))
-            TRY(read_string(r, &n));
-        else
-            TRY(data_json_skip(&r->json));
+        TRY(read_message_member(r, &role, &n));
         TRY(data_json_more(&r->json, '}', &more));
     }
     if (role < 0 || n < 0)
@@ -200,7 +217,8 @@ static enum wsc_err read_messages(struct reader *r)
 }
 
 /* Members of a chat or a pair. Each may occur once, and only after members in `after`: texts are
- * not stored, so a prompt must precede its continuation. */
+ * not stored, so a prompt must precede its continuation. Those of `what` 0 would change the text;
+ * members that the table does not have describe the line. */
 enum member { MESSAGES = 1, PROMPT = 2, COMPLETION = 4, CHOSEN = 8, REJECTED = 16 };
 static const struct {
     const char *key;
@@ -209,7 +227,10 @@ static const struct {
                {"prompt", PROMPT, 0},
                {"completion", COMPLETION, PROMPT},
                {"chosen", CHOSEN, PROMPT | REJECTED},
-               {"rejected", REJECTED, PROMPT | CHOSEN}};
+               {"rejected", REJECTED, PROMPT | CHOSEN},
+               {"system", 0, 0},
+               {"tools", 0, 0},
+               {"functions", 0, 0}};
 enum { N_MEMBERS = sizeof members / sizeof *members };
 
 /* Both texts of a pair continue the prompt. */
@@ -249,10 +270,12 @@ static enum wsc_err read_member(struct reader *r, unsigned *seen)
     TRY(read_key(r, key, sizeof key));
     while (i < N_MEMBERS && strcmp(members[i].key, key) != 0)
         i++;
-    const unsigned what = i < N_MEMBERS ? members[i].what : 0;
+    if (i == N_MEMBERS) return data_json_skip(&r->json);
+    const unsigned what = members[i].what;
+    if (!what) return skip_asking(r, key);
     /* After the texts of a pair, `messages` repeats the chosen chat. */
     const bool repeated = what == MESSAGES && *seen & (CHOSEN | REJECTED);
-    if (!what || repeated) return data_json_skip(&r->json);
+    if (repeated) return data_json_skip(&r->json);
     const bool completes = what == COMPLETION && *seen != PROMPT;
     if (*seen & what || *seen & ~members[i].after || completes)
         return data_stream_raise(r->json.stream,

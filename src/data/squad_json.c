@@ -75,13 +75,25 @@ static enum wsc_err read_text(struct reader *r, struct data_squad_text *t)
     return WSC_OK;
 }
 
+/* A member that was there already is an error: one of the two would be dropped. */
+static enum wsc_err once(struct reader *r, const char *name, bool again)
+{
+    return again ? data_stream_raise(r->json.stream, "\"%s\" stands there twice", name) : WSC_OK;
+}
+
 /* ---- questions ------------------------------------------------------------------------------- */
 
 static enum wsc_err answer_member(struct reader *r, const char *name)
 {
     struct data_squad_question *q = r->question;
-    if (!strcmp(name, "text")) return read_text(r, &q->answer);
-    if (!strcmp(name, "answer_start")) return data_json_index(&r->json, INT32_MAX, &q->start);
+    if (!strcmp(name, "text")) {
+        TRY(once(r, name, q->answer.n >= 0));
+        return read_text(r, &q->answer);
+    }
+    if (!strcmp(name, "answer_start")) {
+        TRY(once(r, name, q->start >= 0));
+        return data_json_index(&r->json, INT32_MAX, &q->start);
+    }
     return data_json_skip(&r->json);
 }
 
@@ -108,8 +120,14 @@ static enum wsc_err read_truth(struct reader *r, bool *value)
 static enum wsc_err question_member(struct reader *r, const char *name)
 {
     struct data_squad_question *q = r->question;
-    if (!strcmp(name, "question")) return read_text(r, &q->text);
-    if (!strcmp(name, "answers")) return each_element(r, read_answer);
+    if (!strcmp(name, "question")) {
+        TRY(once(r, name, q->text.n >= 0));
+        return read_text(r, &q->text);
+    }
+    if (!strcmp(name, "answers")) {
+        TRY(once(r, name, q->answer.n >= 0));
+        return each_element(r, read_answer);
+    }
     if (!strcmp(name, "is_impossible")) return read_truth(r, &q->impossible);
     return data_json_skip(&r->json);
 }
@@ -144,6 +162,7 @@ static enum wsc_err read_question(struct reader *r)
 static enum wsc_err paragraph_member(struct reader *r, const char *name)
 {
     if (!strcmp(name, "context")) {
+        TRY(once(r, name, r->has_context));
         r->has_context = true;
         return read_text(r, &r->paragraph.context);
     }

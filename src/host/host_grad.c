@@ -119,12 +119,14 @@ static int64_t elems_of(const struct host *k, const struct host_grad *g)
  * tensors do not wait for large ones. */
 void host_sum_grads(struct host *k, const struct host_grad *list, int n_list)
 {
-    struct host_grad grad[MAX_GRADS];
+    struct host_grad grad[MAX_GRADS], adapter[MAX_GRADS];
     int n = 0;
-    for (int i = 0; i < n_list; i++)
-        if (!has_no_gradient(k, &list[i])) grad[n++] = list[i];
-    n += host_adapter_grads(k, list, n_list, grad + n);
-    WSC_CHECK(n <= MAX_GRADS, "%d gradients of one part", n);
+    const int n_adapters = host_adapter_grads(k, list, n_list, adapter);
+    WSC_CHECK(n_list + n_adapters <= MAX_GRADS, "%d gradients of one part", n_list + n_adapters);
+    for (int i = 0; i < n_list + n_adapters; i++) {
+        const struct host_grad *g = i < n_list ? &list[i] : &adapter[i - n_list];
+        if (!has_no_gradient(k, g)) grad[n++] = *g;
+    }
     if (k->stage.weights)
         host_sparse_prepare(k, grad, n);
     else

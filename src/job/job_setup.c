@@ -275,7 +275,7 @@ enum wsc_err job_set_up(struct job_state *s, bool *report)
     s->checkpoint.group = (struct store_group){.max = group_max, .sum = group_sum, .ctx = s->comm};
     s->checkpoint.group.communicator = comm_subgroup(
         s->comm, s->checkpoint.in_group, &s->checkpoint.group.rank, &s->checkpoint.group.size);
-    TRY(job_check_shared(s, report));
+    TRY(job_check_shared_files(s, report));
     TRY(job_compare_data(s, report));
     TRY(job_identify_samples(s, report));
     job_log_start(s);

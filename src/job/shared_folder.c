@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Shards on several hosts write one checkpoint together, so that model_dir must be the same folder
- * everywhere.  Rank 0 puts a file there, and every other host must see it.  Otherwise
- * each host would write the parts of its shards into a file of its own, and none would be whole.
- * Called by job.c. */
+/* Ranks that write one file together need one folder.  On several hosts, or where ranks have
+ * working folders of their own, it may be another one: rank 0 puts a file there, and every rank
+ * that writes must see it.  Otherwise each would wait in HDF5 for a file that it cannot open, or
+ * write its parts into a file of its own.  Called by job_setup.c, and by `wsc mesh` for its
+ * snapshots. */
 #include "shared_folder.h"
 
 #include <wsc/mem.h>
@@ -13,9 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static enum wsc_err make_mark(const char *dir, char **path)
+/* A new file beside @p place, or in it where it ends with a slash. */
+static enum wsc_err make_mark(const char *place, char **path)
 {
-    *path = wsc_asprintf(WSC_MEM_RUN, "%s/.shared.XXXXXX", dir);
+    *path = wsc_asprintf(WSC_MEM_RUN, "%s.XXXXXX", place);
     if (!*path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "mark");
     const int fd = mkstemp(*path);
     if (fd >= 0) {
@@ -25,54 +27,60 @@ static enum wsc_err make_mark(const char *dir, char **path)
     const int why = errno;
     wsc_free(*path);
     *path = NULL;
-    return WSC_RAISE(WSC_IO, "%s: cannot be written to: %s", dir, strerror(why));
+    return WSC_RAISE(WSC_IO, "%s: cannot be written to: %s", place, strerror(why));
 }
 
 /* Network file systems show a new file to other hosts after some seconds. */
-static bool appears(const char *path)
+static bool appears(const char *path, bool other_host)
 {
     enum { TRIES = 100 };
     const struct timespec nap = {.tv_nsec = 100000000};
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < (other_host ? TRIES : 1); i++) {
+        if (i) (void)nanosleep(&nap, NULL);
         if (!access(path, F_OK)) return true;
-        (void)nanosleep(&nap, NULL);
     }
     return false;
 }
 
-/* Only ranks with shards write, and only those on other hosts than rank 0 can see another folder.
- */
-static enum wsc_err look_for_mark(const struct job_state *s, const char *mark)
+static enum wsc_err look_for_mark(const struct comm *comm, const char *place, const char *mark)
 {
-    const int *host = comm_host_of_rank(s->comm), rank = comm_rank(s->comm);
-    if (!mark || !s->checkpoint.in_group || host[rank] == host[0] || appears(mark)) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: not the same folder on %s and on %s",
-                                  s->job->params->runconfig.model_dir, comm_host_name(s->comm, 0),
-                                  comm_host_name(s->comm, rank)),
-                        "model_dir has to lie on a file system that all hosts share");
+    const int *host = comm_host_of_rank(comm), rank = comm_rank(comm);
+    if (appears(mark, host[rank] != host[0])) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_IO,
+                                  "%s: not the same place for rank 0 on %s and rank %d on %s",
+                                  place, comm_host_name(comm, 0), rank, comm_host_name(comm, rank)),
+                        "it has to lie on a file system that all hosts share; a path without / at "
+                        "its beginning starts in the working folder of each rank");
 }
 
-static bool on_several_hosts(const struct comm *comm)
-{
-    const int *host = comm_host_of_rank(comm);
-    for (int r = 1; r < comm_size(comm); r++)
-        if (host[r] != host[0]) return true;
-    return false;
-}
-
-enum wsc_err job_check_shared(const struct job_state *s, bool *report)
+enum wsc_err job_check_shared(struct comm *comm, const char *place, bool writes, bool *report)
 {
     char *mark = NULL;
     enum wsc_err rc = WSC_OK;
-    if (!s->job->values || !on_several_hosts(s->comm)) return WSC_OK;
-    if (comm_rank(s->comm) == 0) rc = make_mark(s->job->params->runconfig.model_dir, &mark);
+    if (comm_size(comm) == 1) return WSC_OK;
+    if (comm_rank(comm) == 0) rc = make_mark(place, &mark);
     int64_t bytes = mark ? (int64_t)strlen(mark) + 1 : -1;
-    rc = comm_agree(s->comm, rc, report);
+    rc = comm_agree(comm, rc, report);
     if (rc) return rc;
-    rc = comm_share(s->comm, &mark, &bytes);
-    if (!rc) rc = look_for_mark(s, mark);
-    rc = comm_agree(s->comm, rc, report);
-    if (mark && comm_rank(s->comm) == 0) (void)unlink(mark);
+    rc = comm_share(comm, &mark, &bytes);
+    if (!rc && writes) rc = look_for_mark(comm, place, mark);
+    rc = comm_agree(comm, rc, report);
+    if (mark && comm_rank(comm) == 0) (void)unlink(mark);
     wsc_free(mark);
+    return rc;
+}
+
+enum wsc_err job_check_shared_files(const struct job_state *s, bool *report)
+{
+    const struct job *job = s->job;
+    const bool writes = s->checkpoint.in_group;
+    if (!job->values) return WSC_OK;
+    char *dir = wsc_asprintf(WSC_MEM_RUN, "%s/", job->params->runconfig.model_dir);
+    enum wsc_err rc = dir ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "folder");
+    rc = comm_agree(s->comm, rc, report);
+    if (!rc) rc = job_check_shared(s->comm, dir, writes, report);
+    if (!rc && job->dump_gradients)
+        rc = job_check_shared(s->comm, job->dump_gradients, writes, report);
+    wsc_free(dir);
     return rc;
 }

@@ -102,6 +102,37 @@ static bool has_adapters(const struct model *model)
     return false;
 }
 
+static enum wsc_err raise_unused(const struct zoo_params *params, int entry)
+{
+    const char *place = zoo_params_place(params, "model.lora_params"),
+               *again = entry ? " that no earlier entry takes" : "";
+    char which[32] = "";
+    if (params->model.lora_params.n > 1)
+        (void)snprintf(which, sizeof which, "entry %d: ", entry + 1);
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG, "%s: %sno module%s has all target_modules", place, which, again),
+        "target_modules: [TransformerDecoderLayer, Linear]");
+}
+
+/* Every entry of the list gives a module its adapter. */
+static enum wsc_err check_adapters(const struct model *model, const struct zoo_params *params)
+{
+    enum { WAY = 512 };
+    const struct zoo_loras *loras = &params->model.lora_params;
+    bool used[ZOO_MAX_LORAS] = {false};
+    char way[WAY];
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct model_tensor *t = &model->tensor[i];
+        if (t->kind >= MODEL_N_KINDS || !is_module(t)) continue;
+        modules_of(t->name, way, sizeof way);
+        const struct zoo_lora *lora = zoo_lora_find(loras, way);
+        if (lora) used[lora - loras->entry] = true;
+    }
+    for (int i = 0; i < loras->n; i++)
+        if (!used[i]) return raise_unused(params, i);
+    return WSC_OK;
+}
+
 /* ---- frozen tensors -------------------------------------------------------------------------- */
 
 static enum wsc_err check_patterns(const struct model *model, const struct zoo_params *params)
@@ -132,12 +163,15 @@ static enum wsc_err take_selected(struct model *model, const struct zoo_params *
             return WSC_RAISE(WSC_CONFIG, "%s: %s is sparse; not together", place, t->name);
     }
     for (int k = 0; k < s->names.n; k++) {
-        bool found = false;
-        for (int i = 0; i < model->n_tensors && !found; i++)
-            found = zoo_patterns_match(&s->names, k, model->tensor[i].name);
-        if (!found)
-            return WSC_RAISE(WSC_CONFIG, "%s: %s matches the name of no tensor", place,
-                             s->names.pattern[k]);
+        bool found = false, trains = false;
+        for (int i = 0; i < model->n_tensors && !trains; i++)
+            if (zoo_patterns_match(&s->names, k, model->tensor[i].name)) {
+                found = true;
+                trains = !model->tensor[i].frozen;
+            }
+        if (!trains)
+            return WSC_RAISE(WSC_CONFIG, "%s: %s matches the name of no tensor%s", place,
+                             s->names.pattern[k], found ? " that trains" : "");
     }
     if (s->on && !n)
         return WSC_RAISE(WSC_CONFIG, "%s: all tensors that it names are frozen", place);
@@ -189,10 +223,7 @@ enum wsc_err model_take_frozen(struct model *model, const struct zoo_params *par
 {
     const struct zoo_patterns *freeze = &params->model.freeze;
     const bool adapters = has_adapters(model);
-    if (params->model.lora_params.n && !adapters)
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: no module has all target_modules",
-                                      zoo_params_place(params, "model.lora_params")),
-                            "target_modules: [TransformerDecoderLayer, Linear]");
+    TRY(check_adapters(model, params));
     TRY(check_patterns(model, params));
     TRY(check_tags(model, params));
     model->n_trained = 0;

@@ -50,6 +50,7 @@ static const struct {
     {"model.weight_initialization_seed:", MEANS_NOTHING},
     {"model.recompute:", MEANS_NOTHING},
     {"model.dpo.", MEANS_OTHER_TRAINING},
+    {"model.lora_params.dropout", MEANS_OTHER_TRAINING},
     {"model.", MEANS_OTHER_MODEL},
     {"train_input.batch_size:", MEANS_OTHER_TRAINING},
     {"train_input.shuffle", MEANS_OTHER_TRAINING},
@@ -112,6 +113,17 @@ static enum wsc_err flatten(const char *yaml, FILE *out)
     return WSC_OK;
 }
 
+/* What the shapes of adapters do not tell, of each entry of their list. */
+static void write_adapters(const struct zoo_loras *loras, FILE *out)
+{
+    for (int i = 0; i < loras->n; i++) {
+        char of[32] = "";
+        if (loras->n > 1) (void)snprintf(of, sizeof of, " of entry %d", i + 1);
+        (void)fprintf(out, "model.lora_params.alpha%s: %.9g\n", of, loras->entry[i].alpha);
+        (void)fprintf(out, "model.lora_params.dropout%s: %.9g\n", of, loras->entry[i].dropout);
+    }
+}
+
 enum wsc_err zoo_past_lines(const struct zoo_params *params, char **text)
 {
     char *yaml = NULL, *stream = NULL;
@@ -120,6 +132,7 @@ enum wsc_err zoo_past_lines(const struct zoo_params *params, char **text)
     TRY(zoo_params_dump(params, &yaml));
     FILE *out = open_memstream(&stream, &n);
     enum wsc_err rc = out ? flatten(yaml, out) : WSC_NOMEM;
+    if (!rc) write_adapters(&params->model.lora_params, out);
     if (out && fclose(out) && !rc) rc = WSC_NOMEM;
     if (!rc) *text = wsc_strdup(WSC_MEM_CONF, stream);
     free(stream);

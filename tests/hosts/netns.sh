@@ -238,7 +238,7 @@ a_signal_stops_all_hosts_and_a_second_start_goes_on() {
 a_folder_that_is_not_shared_is_refused() {
     mkdir "$dir/private" && on node2 mount -t tmpfs tmpfs "$dir/private" || return
     more='--set cluster.memoryx.shards=6' run_on_hosts "$dir/private"
-    [ $? -eq 1 ] && grep -q 'private: not the same folder on node1 and on node2' "$dir/private.log"
+    [ $? -eq 1 ] && grep -q 'private/: not the same place for rank 0 on node1 and rank [0-9]* on node2' "$dir/private.log"
 }
 
 wrong_hosts_files_are_refused() {

@@ -296,6 +296,33 @@ TEST(finetune, checkpoints_resume_and_merge)
     spawn_free(&without);
 }
 
+/* Their shapes do not tell the factor and the dropout of adapters. */
+TEST(finetune, adapters_of_another_factor_are_named)
+{
+    static const struct {
+        int status;
+        const char *lora, *more, *says;
+    } row[] = {{2, "alpha: 16", "",
+                "model.lora_params.alpha: 16, but the checkpoint is of a model with 8"},
+               {0, "alpha: 16", "--set runconfig.load_checkpoint_states=model",
+                "model.lora_params.alpha: 16; the checkpoint is of a run with 8"},
+               {0, "alpha: 8, dropout: 0.5", "",
+                "model.lora_params.dropout: 0.5; the checkpoint is of a run with 0.1"}};
+    const char *dir = job_path("lora_factor");
+    CU_ASSERT_FATAL(train("", dir, LORA "--num_steps 1 --set runconfig.checkpoint_steps=1"));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "%s --set model.lora_params='{r: 4, %s, target_modules: "
+                  "[TransformerDecoderLayer, Linear]}' --num_steps 1 --checkpoint_path "
+                  "%s/checkpoint_1.mdl --model_dir %s %s",
+                  job_tiny(), row[i].lora, dir, job_path("lora_other"), row[i].more);
+        T_EQ(r.status, row[i].status);
+        if (!strstr(r.err, row[i].says)) T_STR(r.err, row[i].says);
+        spawn_free(&r);
+    }
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 static double held_out(const char *checkpoint, const char *data, const char *options)

@@ -482,6 +482,37 @@ TEST(mesh, a_snapshot_that_cannot_be_written_is_refused_first)
     spawn_free(&r);
 }
 
+/* Two working folders, as on two hosts that share none: ranks would write two files, or continue
+ * from two cycles. */
+TEST(mesh, ranks_need_one_snapshot)
+{
+    static const struct {
+        const char *a, *b, *option, *says;
+    } host[] = {
+        {"true", "true", "--snapshot s.h5 --every 60", "s.h5: not the same place for rank 0"},
+        {"cp 60.h5 a/s.h5", "true", "--resume s.h5", "s.h5: cannot be opened: No such file"},
+        {"cp 60.h5 a/s.h5", "cp 90.h5 b/s.h5", "--resume s.h5",
+         "s.h5: not the same snapshot for all ranks"}};
+    static const char *const words = "allreduce --fabric 7x5 --words 40";
+    const char *dir = job_path("mesh_hosts");
+    CU_ASSERT_FATAL(
+        spawn_ok("mkdir -p %s/a %s/b && \"$WSC\" mesh %s --snapshot %s/60.h5 --every 60 "
+                 "&& \"$WSC\" mesh %s --snapshot %s/90.h5 --every 90",
+                 dir, dir, words, dir, words, dir));
+    for (size_t i = 0; i < sizeof host / sizeof *host; i++) {
+        struct spawn_result r;
+        CU_ASSERT_FATAL(
+            spawn_ok("cd %s && rm -f [ab]/s.h5 && %s && %s", dir, host[i].a, host[i].b));
+#define ON "-n 1 \"$WSC\" mesh %s %s"
+        spawn_run(&r, "mpirun --quiet --wdir %s/a " ON " : --wdir %s/b " ON, dir, words,
+                  host[i].option, dir, words, host[i].option);
+#undef ON
+        T_EQ(r.status, 1);
+        if (!strstr(r.err, host[i].says)) T_STR(r.err, host[i].says);
+        spawn_free(&r);
+    }
+}
+
 /* Status 5 after a signal, which comes when the first snapshot is there. */
 TEST(mesh, a_signal_ends_a_run_that_can_be_resumed)
 {

@@ -76,6 +76,30 @@ TEST(convert, a_precision_that_gets_lost_is_named)
     }
 }
 
+/* A tied head of its own values, and a value that ends every run, are converted with a word. */
+TEST(convert, contradictions_of_a_folder_are_named)
+{
+    static const char *const change[] = {
+        "sed -i 's/\"tie_word_embeddings\": false/\"tie_word_embeddings\": true/' config.json",
+        "f=model-00001-of-00002.safetensors && printf '\\300\\177' | dd of=$f bs=1 "
+        "seek=$(($(stat -c %s $f) - 2)) conv=notrunc"};
+    static const char *const says[] = {
+        "tensor lm_head.weight differs from model.embed_tokens.weight and is left out",
+        "has values that are not finite, such as nan"};
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        const char *dir = job_path("contradicts");
+        CU_ASSERT_FATAL(
+            spawn_ok("cp -r tests/data/hf_llama %s && cd %s && %s", dir, dir, change[i]));
+        spawn_run(&r, "\"$WSC\" convert --from hf --to cs --input %s --out %s", dir,
+                  job_path("contradicts_cs"));
+        T_EQ(r.status, 0);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, says[i]));
+        CU_ASSERT(strchr(r.err, '\n') == strrchr(r.err, '\n'));
+        spawn_free(&r);
+    }
+}
+
 /* Another number of heads has the same shapes, and gives other logits. */
 TEST(convert, params_of_another_model_warn)
 {

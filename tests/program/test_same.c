@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Ranks that were not started alike: with other options, or where other files lie under the same
- * path.  One line names the rank and what differs; status 2, within seconds, nothing is left. */
+ * path.  One line names the rank and what differs; status 2 (1: other folders), within seconds,
+ * nothing is left. */
 #include "../support/test.h"
 #include "small_job.h"
 #include "spawn.h"
@@ -10,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static void refused(const struct spawn_result *r, double seconds, const char *says)
+static void refused(const struct spawn_result *r, int status, double seconds, const char *says)
 {
     const char *first = strstr(r->err, "wsc: error: ");
-    const bool good = r->status == 2 && r->n_left == 0 && seconds < 20 && first &&
+    const bool good = r->status == status && r->n_left == 0 && seconds < 20 && first &&
                       !strstr(first + 1, "wsc: error: ") && strstr(first, says);
     if (!good)
         (void)fprintf(stderr, "expected \"%s\": %d after %.0f s, %d left: %s\n", says, r->status,
@@ -30,7 +31,7 @@ static void start_unequal(const char *first, const char *second, const char *say
               "mpirun --quiet -n 1 \"$WSC\" run %s --model_dir %s %s : "
               "-n 2 \"$WSC\" run %s --model_dir %s %s",
               tiny, dir, first, tiny, dir, second);
-    refused(&r, wsc_clock_s() - began, says);
+    refused(&r, 2, wsc_clock_s() - began, says);
     spawn_free(&r);
 }
 
@@ -60,7 +61,7 @@ static void copies_that_differ_in_one_sample(const char *dir, const char *comman
               "n=$(\"$WSC\" ranks --num_csx 2); "
               "mpirun --quiet --wdir %s/a -n $((n - 1)) %s : --wdir %s/b -n 1 %s",
               dir, command, dir, command);
-    refused(&r, wsc_clock_s() - began, "the content of data/train/data-00000.h5");
+    refused(&r, 2, wsc_clock_s() - began, "the content of data/train/data-00000.h5");
     spawn_free(&r);
 }
 
@@ -86,7 +87,7 @@ TEST(same, ranks_with_other_samples_are_refused)
               "n=$(\"$WSC\" ranks --num_csx 2); "
               "mpirun --quiet --wdir %s/a -n $((n - 1)) %s : --wdir %s/b -n 1 %s",
               dir, command, dir, command);
-    refused(&r, wsc_clock_s() - began, "train_input: rank ");
+    refused(&r, 2, wsc_clock_s() - began, "train_input: rank ");
     spawn_free(&r);
     copies_that_differ_in_one_sample(dir, command);
     spawn_run(&r,
@@ -96,6 +97,31 @@ TEST(same, ranks_with_other_samples_are_refused)
     if (r.status) (void)fprintf(stderr, "%s\n", r.err);
     T_EQ(r.status, 0);
     spawn_free(&r);
+}
+
+/* A checkpoint, or a file of gradients, whose parts would lie in two folders of one host. */
+TEST(same, ranks_with_other_working_folders_are_refused)
+{
+    const char *dir = job_path("places");
+    const struct {
+        const char *at, *more, *says;
+    } file[] = {{".", "", "here/: not the same place for rank 0"},
+                {dir, "--dump_gradients g.h5", "g.h5: not the same place for rank 0"}};
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s/a %s/b && ln -s $PWD/configs %s/a && "
+                             "ln -s $PWD/configs %s/b",
+                             dir, dir, dir, dir));
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        struct spawn_result r;
+        char words[1000];
+        (void)snprintf(words, sizeof words,
+                       "-n 1 %s --num_csx 2 --num_steps 1 --set runconfig.checkpoint_steps=1 "
+                       "--set cluster.memoryx.shards=2 --model_dir %s/here %s",
+                       job_tiny(), file[i].at, file[i].more);
+        const double began = wsc_clock_s();
+        spawn_run(&r, "mpirun --quiet --wdir %s/a %s : --wdir %s/b %s", dir, words, dir, words);
+        refused(&r, 1, wsc_clock_s() - began, file[i].says);
+        spawn_free(&r);
+    }
 }
 
 /* What a rank cannot read as a number of threads is named once, and its processors decide. */

@@ -498,6 +498,14 @@ TEST(bert_data, questions_that_are_none_are_refused)
         {"{\"data\": [{\"paragraphs\": [{\"context\": \"a\", \"qas\": [{\"question\": \"b\", "
          "\"answers\": [{\"text\": \"a\"}]}]}]}]}",
          "has no answer_start"},
+        {"{\"data\": [{\"paragraphs\": [{\"context\": \"a\", \"qas\": [], \"context\": \"b\"}]}]}",
+         ":1:65: \"context\" stands there twice"},
+        {"{\"data\": [{\"paragraphs\": [{\"qas\": [{\"question\": \"a\", \"question\": "
+         "\"b\"}]}]}]}",
+         "\"question\" stands there twice"},
+        {"{\"data\": [{\"paragraphs\": [{\"context\": \"a\", \"qas\": [{\"question\": \"b\", "
+         "\"answers\": [{\"text\": \"a\", \"answer_start\": 0, \"answer_start\": 1}]}]}]}]}",
+         "\"answer_start\" stands there twice"},
         {"{\"data\": []}", "0 questions with answers, too few"},
         {"{\"data\": []} x", "something follows the object"},
     };

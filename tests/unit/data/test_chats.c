@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Chats as samples: which places are learned, where a chat is cut and padded, what is refused. */
+#include "../../support/case_files.h"
 #include "../../support/test.h"
 
 #include <wsc/data_chat.h>
@@ -123,6 +124,10 @@ TEST(chats, what_is_no_chat_is_refused)
         {"{\"text\": \"a\"}\n", "is no chat"},
         {"{\"messages\": [{\"role\": \"robot\", \"content\": \"a\"}]}\n", "role \"robot\""},
         {"{\"messages\": [{\"role\": \"user\"}]}\n", "has no content"},
+        {"{\"messages\": [{\"role\": \"user\", \"role\": \"assistant\", \"content\": \"a\"}]}\n",
+         ":1:39: \"role\" stands there twice"},
+        {"{\"messages\": [{\"role\": \"user\", \"content\": \"b\", \"content\": \"a\"}]}\n",
+         ":1:58: \"content\" stands there twice"},
         {"{\"completion\": \"a\", \"prompt\": \"b\"}\n", "prompt and then completion"},
         {"{\"prompt\": \"a\", \"completion\": \"b\"} x\n", "something follows"},
         {"{\"prompt\": \"a\", \"completion\": 3}\n", "expected \"\"\""},
@@ -143,4 +148,23 @@ TEST(chats, what_is_no_chat_is_refused)
     char dir[64];
     struct data_made made = {0};
     CU_ASSERT_EQUAL(make("", "tabs", dir, &made), WSC_USAGE);
+}
+
+/* A weight of 0, calls of tools and a text of the system that the template does not get. */
+static void make_with_other_keys(void)
+{
+    char dir[64];
+    struct data_made made = {0};
+    T_OK(make("{\"id\": 1, \"prompt\": \"a\", \"completion\": \"b\"}\n"
+              "{\"messages\": [{\"role\": \"assistant\", \"weight\": 0, \"content\": \"b\"}]}\n"
+              "{\"system\": \"be brief\", \"prompt\": \"a\", \"completion\": \"b\"}\n",
+              "plain", dir, &made));
+    remove_all(dir);
+}
+
+TEST(chats, the_first_key_that_is_not_read_is_named)
+{
+    const char *said = case_capture(2, make_with_other_keys);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "jsonl:2: \"weight\" is not read and changes nothing"));
+    CU_ASSERT(strchr(said, '\n') == strrchr(said, '\n'));
 }
