@@ -335,5 +335,5 @@ def run(params, model_dir, cluster=None, numerics="host", keys=None, **runconfig
     sets["runconfig.model_dir"] = json.dumps(os.fsdecode(model_dir), ensure_ascii=False)
     sets.update({f"runconfig.{key}": value for key, value in runconfig.items()})
     model, machine = _load_params(params, sets, 3), _machine(cluster)
-    _check(_lib.libwsc_run(model._handle, machine._handle, numerics.encode()))
+    _check(_lib.libwsc_run(model._handle, machine._handle, _bytes(numerics)))
     return Run(model_dir)
