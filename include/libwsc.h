@@ -4,7 +4,8 @@
  *  pointer to a pointer is owned by the caller and released by the function of that name.  Every
  *  function that can fail returns a status, 0 for success and otherwise the exit status that the
  *  program `wsc` would have; libwsc_message() has the sentence, with file, line and a hint.  One
- *  thread at a time.  After an error the handle is NULL.
+ *  thread at a time.  After an error the handle is NULL.  A handle or text that is NULL where the
+ *  comment does not allow it is status 2; functions without a status return 0, NULL or "".
  *
  *      libwsc_params *params;
  *      libwsc_machine *machine;

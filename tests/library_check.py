@@ -71,6 +71,11 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(list(wsc.scale(PARAMS, num_csx=counts)["num_csx"]), [1, 2, 3])
         with self.assertRaises(OverflowError):
             wsc.scale(PARAMS, num_csx=[1 << 64])
+        with self.assertRaises(OverflowError):
+            wsc.scale(PARAMS, num_csx=1, batch_per_csx=(1 << 64) + 8)
+        with self.assertRaises(wsc.Error) as large:
+            wsc.scale(PARAMS, num_csx=1, batch_per_csx=1 << 62)
+        self.assertEqual(large.exception.status, 2)
 
     def test_values_of_other_kinds_are_yaml(self):
         text = wsc.Params(PARAMS, {"optimizer.betas": (0.5, 0.75)}).text

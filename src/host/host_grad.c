@@ -19,8 +19,9 @@
 
 #include <string.h>
 
-/* Gradients of one part: linear layers, biases, norms, and the adapters of three matrices. */
-enum { MAX_GRADS = 16 };
+/* Gradients of one part, at most those of the projections to q, k, v: three matrices with biases,
+ * three norms with biases, and two for the adapter of each matrix. */
+enum { MAX_GRADS = 18 };
 
 /* One block of one gradient while it is summed over leaves. */
 struct block_sum {

@@ -51,8 +51,15 @@ const char *libwsc_message(void)
 void libwsc_use_program(const char *path)
 {
     static char program[PATH_MAX]; /* the caller's text may go */
+    if (!path) return;
     (void)snprintf(program, sizeof program, "%s", path);
     store_probe_with(program);
+}
+
+/* An argument that must not be NULL. */
+static enum wsc_err need(const void *argument, const char *name)
+{
+    return argument ? WSC_OK : WSC_RAISE(WSC_USAGE, "%s is NULL", name);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -60,6 +67,9 @@ void libwsc_use_program(const char *path)
 /* Texts of the caller as sets of the engine; owned by the caller. */
 static enum wsc_err make_sets(const char *const *text, int n, struct conf_set **sets)
 {
+    if (n < 0) return WSC_RAISE(WSC_USAGE, "n_sets is %d", n);
+    for (int i = 0; i < n; i++)
+        TRY(need(text ? text[i] : NULL, "set"));
     TRY_NEW(*sets, WSC_MEM_CONF, n ? n : 1);
     for (int i = 0; i < n; i++)
         (*sets)[i].text = text[i];
@@ -81,6 +91,7 @@ static enum wsc_err load_params(libwsc_params *p, const char *path, const char *
     struct conf_set *sets = NULL;
     char *bytes = NULL;
     size_t n = 0;
+    TRY(need(path, "path"));
     take_name(path, p->name);
     enum wsc_err rc = make_sets(set, n_sets, &sets);
     if (!rc) rc = conf_read_file(path, &bytes, &n);
@@ -92,6 +103,7 @@ static enum wsc_err load_params(libwsc_params *p, const char *path, const char *
 
 int libwsc_params_load(libwsc_params **params, const char *path, const char *const *set, int n_sets)
 {
+    if (need(params, "params")) return wsc_err_exit_status(WSC_USAGE);
     *params = wsc_alloc(WSC_MEM_CONF, 1, sizeof **params);
     if (!*params) return wsc_err_exit_status(WSC_NOMEM);
     const enum wsc_err rc = load_params(*params, path, set, n_sets);
@@ -101,23 +113,24 @@ int libwsc_params_load(libwsc_params **params, const char *path, const char *con
 
 const char *libwsc_params_text(libwsc_params *params)
 {
+    if (!params) return NULL;
     if (!params->text && zoo_params_dump(&params->params, &params->text)) return NULL;
     return params->text;
 }
 
 int libwsc_params_n_warnings(const libwsc_params *params)
 {
-    return params->params.n_warnings;
+    return params ? params->params.n_warnings : 0;
 }
 
 const char *libwsc_params_warning(const libwsc_params *params, int i)
 {
-    return i >= 0 && i < params->params.n_warnings ? params->params.warning[i].text : "";
+    return i >= 0 && i < libwsc_params_n_warnings(params) ? params->params.warning[i].text : "";
 }
 
 void libwsc_params_free(libwsc_params **params)
 {
-    if (!*params) return;
+    if (!params || !*params) return;
     zoo_params_fini(&(*params)->params);
     wsc_free((*params)->text);
     wsc_free(*params);
@@ -141,6 +154,7 @@ static enum wsc_err load_machine(libwsc_machine *m, const char *path, const char
 int libwsc_machine_load(libwsc_machine **machine, const char *path, const char *const *set,
                         int n_sets)
 {
+    if (need(machine, "machine")) return wsc_err_exit_status(WSC_USAGE);
     *machine = wsc_alloc(WSC_MEM_CONF, 1, sizeof **machine);
     if (!*machine) return wsc_err_exit_status(WSC_NOMEM);
     const enum wsc_err rc = load_machine(*machine, path, set, n_sets);
@@ -150,12 +164,12 @@ int libwsc_machine_load(libwsc_machine **machine, const char *path, const char *
 
 const char *libwsc_machine_name(const libwsc_machine *machine)
 {
-    return machine->machine.name;
+    return machine ? machine->machine.name : NULL;
 }
 
 void libwsc_machine_free(libwsc_machine **machine)
 {
-    if (!*machine) return;
+    if (!machine || !*machine) return;
     hw_machine_fini(&(*machine)->machine);
     wsc_free(*machine);
     *machine = NULL;
@@ -180,8 +194,10 @@ static enum wsc_err run_sweep(libwsc_sweep *sweep, const libwsc_params *params,
     if (how && how->size < sizeof *how)
         return WSC_RAISE(WSC_USAGE, "libwsc_scaling: the size is %zu, not %zu", how->size,
                          sizeof *how);
-    if (s.batch_per_csx < 0 || (s.strong && s.batch_per_csx))
-        return WSC_RAISE(WSC_USAGE, "batch_per_csx: positive, and for weak scaling alone");
+    if (s.batch_per_csx < 0 || s.batch_per_csx > INT32_MAX || (s.strong && s.batch_per_csx))
+        return WSC_RAISE(WSC_USAGE,
+                         "batch_per_csx: at most %d, positive, and for weak scaling alone",
+                         INT32_MAX);
     if (sweep->n < 1) return WSC_RAISE(WSC_USAGE, "no number of systems");
     for (int i = 0; i < sweep->n; i++)
         if (num_csx[i] < 1 || num_csx[i] > MOST_SYSTEMS)
@@ -193,6 +209,10 @@ static enum wsc_err run_sweep(libwsc_sweep *sweep, const libwsc_params *params,
 int libwsc_scale(libwsc_sweep **sweep, const libwsc_params *params, const libwsc_machine *machine,
                  const int64_t *num_csx, int n_counts, const struct libwsc_scaling *scaling)
 {
+    if (need(sweep, "sweep")) return wsc_err_exit_status(WSC_USAGE);
+    *sweep = NULL;
+    if (need(params, "params") || need(machine, "machine") || need(num_csx, "num_csx"))
+        return wsc_err_exit_status(WSC_USAGE);
     *sweep = wsc_alloc(WSC_MEM_APP, 1, sizeof **sweep);
     if (!*sweep) return wsc_err_exit_status(WSC_NOMEM);
     (*sweep)->n = n_counts;
@@ -204,11 +224,12 @@ int libwsc_scale(libwsc_sweep **sweep, const libwsc_params *params, const libwsc
 
 int libwsc_sweep_n(const libwsc_sweep *sweep)
 {
-    return sweep->n;
+    return sweep ? sweep->n : 0;
 }
 
 int libwsc_sweep_point(const libwsc_sweep *sweep, int i, struct libwsc_point *point)
 {
+    if (need(sweep, "sweep") || need(point, "point")) return wsc_err_exit_status(WSC_USAGE);
     if (i < 0 || i >= sweep->n || point->size < sizeof *point)
         return wsc_err_exit_status(
             WSC_RAISE(WSC_USAGE, "no point %d, or a struct of %zu bytes", i, point->size));
@@ -235,6 +256,7 @@ int libwsc_sweep_point(const libwsc_sweep *sweep, int i, struct libwsc_point *po
 
 const char *libwsc_sweep_csv(libwsc_sweep *sweep)
 {
+    if (!sweep) return NULL;
     const struct report_scaling s = {.row = sweep->row, .n_rows = sweep->n};
     if (!sweep->csv && report_scaling_csv(&s, &sweep->csv)) return NULL;
     return sweep->csv;
@@ -242,7 +264,7 @@ const char *libwsc_sweep_csv(libwsc_sweep *sweep)
 
 void libwsc_sweep_free(libwsc_sweep **sweep)
 {
-    if (!*sweep) return;
+    if (!sweep || !*sweep) return;
     wsc_free((*sweep)->row);
     wsc_free((*sweep)->csv);
     wsc_free(*sweep);
@@ -285,6 +307,8 @@ static enum wsc_err run_job(const libwsc_params *params, const libwsc_machine *m
 
 int libwsc_run(const libwsc_params *params, const libwsc_machine *machine, const char *numerics)
 {
+    if (need(params, "params") || need(machine, "machine") || need(numerics, "numerics"))
+        return wsc_err_exit_status(WSC_USAGE);
     wsc_log_quiet(true);
     return wsc_err_exit_status(run_job(params, machine, numerics));
 }

@@ -276,12 +276,18 @@ def _params(params):
     return params if isinstance(params, Params) else _load_params(params, None, 4)
 
 
+def _whole(name, value):
+    """A whole number of Python or numpy for C, where a larger one would lose its upper bits."""
+    number = operator.index(value)
+    if abs(number) >= 1 << 63:
+        raise OverflowError(f"{name}: {number} is too large")
+    return number
+
+
 def _counts(num_csx):
-    """One number of systems or several, of Python or numpy."""
-    counts = [operator.index(n) for n in (num_csx if hasattr(num_csx, "__iter__") else [num_csx])]
-    for n in counts:
-        if abs(n) >= 1 << 63:
-            raise OverflowError(f"num_csx: {n} is too large")
+    """One number of systems or several."""
+    several = num_csx if hasattr(num_csx, "__iter__") else [num_csx]
+    counts = [_whole("num_csx", n) for n in several]
     return (c_int64 * len(counts))(*counts)
 
 
@@ -299,7 +305,8 @@ def scale(params, num_csx=(1, 2, 4, 8, 16, 32, 64), cluster=None, scaling="weak"
     if scaling not in ("weak", "strong"):
         raise ValueError(f"scaling {scaling}: weak or strong")
     counts = _counts(num_csx)
-    how = _Scaling(ctypes.sizeof(_Scaling), scaling == "strong", operator.index(batch_per_csx))
+    how = _Scaling(ctypes.sizeof(_Scaling), scaling == "strong",
+                   _whole("batch_per_csx", batch_per_csx))
     model, machine, sweep = _params(params), _machine(cluster), Sweep()
     _check(_lib.libwsc_scale(byref(sweep._owned), model._handle, machine._handle, counts,
                              len(counts), byref(how)))
@@ -335,5 +342,5 @@ def run(params, model_dir, cluster=None, numerics="host", keys=None, **runconfig
     sets["runconfig.model_dir"] = json.dumps(os.fsdecode(model_dir), ensure_ascii=False)
     sets.update({f"runconfig.{key}": value for key, value in runconfig.items()})
     model, machine = _load_params(params, sets, 3), _machine(cluster)
-    _check(_lib.libwsc_run(model._handle, machine._handle, numerics.encode()))
+    _check(_lib.libwsc_run(model._handle, machine._handle, _bytes(numerics)))
     return Run(model_dir)
