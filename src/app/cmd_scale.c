@@ -241,8 +241,7 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
 static void leave_out(struct scale *c, const char *what, const char *why)
 {
     WSC_WARNING("%s is left out: %s", what, why);
-    if (!c->n_left_out++)
-        (void)snprintf(c->left_out, sizeof c->left_out, "%s: %s", what, why);
+    if (!c->n_left_out++) (void)snprintf(c->left_out, sizeof c->left_out, "%s: %s", what, why);
 }
 
 /* A value of --sweep of which a point does not fit; NULL: all do. */
