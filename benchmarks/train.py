@@ -310,8 +310,11 @@ def peak_of(path):
     """GFLOP/s of the large square product by format: one thread per CPU second, all per second."""
     if not path:
         return {}
-    with open(path, encoding="utf-8") as file:
-        products = json.load(file)["products"]
+    try:
+        with open(path, encoding="utf-8") as file:
+            products = json.load(file)["products"]
+    except (OSError, ValueError, KeyError) as error:
+        sys.exit(f"--peak {path}: no results of sgemm_peak: {error!r}")
     return {p["format"]: p for p in products if p["shape"] == "square_1024"}
 
 
@@ -453,6 +456,7 @@ def main():
     bench, names = Bench(args), args.case
     kinds = sorted({CASES[name][0] for name in names}, reverse=True)
     results = {"model": args.model, "flop_per_token": bench.model.flop_per_token, "cases": []}
+    peaks = peak_of(args.peak)  # before anything is measured: a file that cannot be read ends it
     try:
         results.update(verify(bench, kinds))
     except RunFailed as failure:
@@ -468,8 +472,7 @@ def main():
     if measured:
         print(head(bench.model.other_leaf), flush=True)
     for result in measured:
-        result["share_of_peak"] = share_of_peak(result, peak_of(args.peak),
-                                                bench.model.flop_per_token)
+        result["share_of_peak"] = share_of_peak(result, peaks, bench.model.flop_per_token)
         show(result)
         results["cases"].append(result)
     save(bench, results)
