@@ -17,7 +17,7 @@
 /* A new file beside @p place, or in it where it ends with a slash. */
 static enum wsc_err make_mark(const char *place, char **path)
 {
-    *path = wsc_asprintf(WSC_MEM_RUN, "%s.XXXXXX", place);
+    *path = wsc_asprintf(WSC_MEM_RUN, "%s.shared.XXXXXX", place);
     if (!*path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "mark");
     const int fd = mkstemp(*path);
     if (fd >= 0) {
