@@ -14,6 +14,7 @@
 #include <wsc/out.h>
 #include <wsc/stop.h>
 #include <wsc/store.h>
+#include <wsc/text.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 #define CASE_TEXT  "wsc.mesh.case"
 #define BUILD_TEXT "wsc.mesh.build"
 
-enum { CASE_BYTES = 1024, BUILD_BYTES = 32 };
+enum { BUILD_BYTES = 32, DIFFERENCE_BYTES = 80 };
 static const char before_option[] = " --";
 
 struct app_snapshots {
@@ -29,7 +30,8 @@ struct app_snapshots {
     struct store_group group;
     struct store_file *in, *out; /* owned */
     struct mesh_snapshots *snapshots;
-    char of[CASE_BYTES], build[BUILD_BYTES];
+    struct wsc_text of; /* owned: the case, all of it */
+    char build[BUILD_BYTES];
 };
 
 /* ---- what a snapshot belongs to -------------------------------------------------------------- */
@@ -40,14 +42,14 @@ static const char *yes(bool is)
 }
 
 /* The options on which cycles, values and what is watched depend. */
-static void describe_case(const struct app_mesh *o, char text[CASE_BYTES])
+static enum wsc_err describe_case(const struct app_mesh *o, struct wsc_text *text)
 {
     static const char *const arch[] = {"wse2", "wse3"}, *const half[] = {"fp16", "bf16", "cb16"},
                              *const format[] = {"fp32", "bf16", "fp16", "cb16"},
                              *const pass[] = {"forward", "backward"};
     const struct programs_case *c = &o->c;
-    (void)snprintf(
-        text, CASE_BYTES,
+    wsc_text_add(
+        text,
         "%s%s%s --fabric %dx%d --arch %s --half %s --format %s --pass %s --words %lld --m %lld "
         "--n %lld --k %lld --length %lld --calls %lld --tokens %lld --samples %lld --features %lld "
         "--heads %lld --head_dim %lld --vocab %lld --groups %lld --both_ways %d --softcap %.17g "
@@ -61,6 +63,7 @@ static void describe_case(const struct app_mesh *o, char text[CASE_BYTES])
         c->alibi, c->density, (long long)o->seed, yes(o->show.explain),
         yes(o->show.heatmap != NULL), yes(o->show.trace != NULL),
         o->show.trace_pe ? o->show.trace_pe : "-", (long long)o->show.trace_events);
+    return wsc_text_check(text);
 }
 
 /* The executable, by its bytes: tasks are called by their place in it. */
@@ -75,8 +78,23 @@ static enum wsc_err describe_build(char text[BUILD_BYTES])
     return WSC_OK;
 }
 
+/* The option of a case that begins at @p start, with the bytes from @p at, in which it differs: of
+ * a long value the beginning is left out. */
+static void show_option(const char *start, const char *at, char text[DIFFERENCE_BYTES])
+{
+    enum { BEFORE = 12, NAME = 24 };
+    const char *end = strstr(start, before_option), *value = strchr(start, ' ');
+    const int n = end ? (int)(end - start) : (int)strlen(start);
+    if (n < DIFFERENCE_BYTES || !value || at - value <= BEFORE)
+        (void)snprintf(text, DIFFERENCE_BYTES, "%.*s", n, start);
+    else
+        (void)snprintf(text, DIFFERENCE_BYTES, "%.*s...%.*s",
+                       value - start < NAME ? (int)(value - start) + 1 : NAME, start,
+                       n - (int)(at - start) + BEFORE, at - BEFORE);
+}
+
 /* The first option in which two cases differ: "--words 64" and "--words 32". */
-static void first_difference(const char *a, const char *b, char text[2][64])
+static void first_difference(const char *a, const char *b, char text[2][DIFFERENCE_BYTES])
 {
     const char *start_a = a, *start_b = b;
     for (; *a && *a == *b; a++, b++)
@@ -84,19 +102,15 @@ static void first_difference(const char *a, const char *b, char text[2][64])
             start_a = a + 1;
             start_b = b + 1;
         }
-    const char *const start[2] = {start_a, start_b};
-    for (int i = 0; i < 2; i++) {
-        const char *end = strstr(start[i], before_option);
-        const int n = end ? (int)(end - start[i]) : (int)strlen(start[i]);
-        (void)snprintf(text[i], sizeof text[i], "%.*s", n, start[i]);
-    }
+    show_option(start_a, a, text[0]);
+    show_option(start_b, b, text[1]);
 }
 
 static enum wsc_err check_texts(const struct app_snapshots *s, const char *of, const char *build)
 {
-    char part[2][64];
-    if (strcmp(of, s->of) != 0) {
-        first_difference(of, s->of, part);
+    char part[2][DIFFERENCE_BYTES];
+    if (strcmp(of, s->of.bytes) != 0) {
+        first_difference(of, s->of.bytes, part);
         return WSC_RAISE(WSC_USAGE, "%s: a snapshot of a run with %s, not with %s", s->resume,
                          part[0], part[1]);
     }
@@ -126,7 +140,7 @@ static enum wsc_err define(struct app_snapshots *s, const struct mesh_array *arr
     for (int i = 0; i < n; i++)
         TRY(store_define(s->out, array[i].name, STORE_I64, 1, &array[i].n));
     TRY(store_describe(s->out));
-    TRY(store_set_text(s->out, CASE_TEXT, s->of));
+    TRY(store_set_text(s->out, CASE_TEXT, s->of.bytes));
     return store_set_text(s->out, BUILD_TEXT, s->build);
 }
 
@@ -249,7 +263,7 @@ static enum wsc_err start(struct app_snapshots *s, const struct app_mesh *o, str
         .writes = o->snapshot != NULL,
         .resumes = o->resume != NULL};
     if (!o->snapshot && !o->resume) return WSC_OK;
-    describe_case(o, s->of);
+    TRY(describe_case(o, &s->of));
     TRY(describe_build(s->build));
     if (comm && o->snapshot) {
         s->group = (struct store_group){.max = group_max, .sum = group_sum, .ctx = comm};
@@ -265,6 +279,7 @@ static void close_all(struct app_snapshots **s)
     wsc_stop_watch(false);
     mesh_snapshots_destroy(&(*s)->snapshots);
     store_close(&(*s)->in);
+    wsc_text_free(&(*s)->of);
     wsc_free(*s);
     *s = NULL;
 }

@@ -471,6 +471,24 @@ TEST(mesh, other_and_damaged_snapshots_are_refused)
     refused(1, "No such file", words, bad);
 }
 
+/* Options after a value of more than 1024 bytes count too, and so does the end of the value. */
+TEST(mesh, snapshots_of_long_cases_are_told_apart)
+{
+    static const char *const words = "allreduce --fabric 7x5 --words 40 --trace";
+    const char *file = job_path("mesh_long.h5"), *trace = job_path("mesh_long.json");
+    char pes[1400] = "0,0", of[2048];
+    for (size_t n = strlen(pes); n < 1200; n = strlen(pes))
+        (void)snprintf(pes + n, sizeof pes - n, ";0-6,0-%d", (int)(n % 5));
+    (void)snprintf(of, sizeof of, "%s %s --trace_pe '%s;6,4'", words, trace, pes);
+    CU_ASSERT_FATAL(spawn_ok("\"$WSC\" mesh %s --snapshot %s --every 60", of, file));
+    CU_ASSERT_FATAL(spawn_ok("\"$WSC\" mesh %s --resume %s", of, file));
+    (void)snprintf(of, sizeof of, "%s %s --trace_pe '%s;6,4' --trace_events 300", words, trace,
+                   pes);
+    refused(2, "--trace_events 200000, not with --trace_events 300", of, file);
+    (void)snprintf(of, sizeof of, "%s %s --trace_pe '%s;5,4'", words, trace, pes);
+    refused(2, ";6,4, not with --trace_pe ...", of, file);
+}
+
 /* Before the run, not when a signal has ended hours of it. */
 TEST(mesh, a_snapshot_that_cannot_be_written_is_refused_first)
 {
