@@ -12,12 +12,14 @@
 #include "json_file.h"
 
 #include <wsc/mem.h>
+#include <wsc/text.h>
 #include <wsc/units.h>
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- config.json to YAML --------------------------------------------------------------------- */
 
@@ -52,23 +54,31 @@ static bool print_json(char text[CONVERT_VALUE_BYTES], const json_t *value)
     return n < CONVERT_VALUE_BYTES;
 }
 
-/* True when the text is a value of the type; null is a value of each type. */
-static bool has_type(const char *text, enum convert_value type)
+/* True when the value is of the type; null is a value of each type. */
+static bool has_type(const json_t *value, enum convert_value type)
 {
-    double real;
-    int64_t whole;
-    if (!strcmp(text, "null")) return true;
+    if (json_is_null(value)) return true;
     switch (type) {
     case CONVERT_INT:
-        return !wsc_units_int(text, &whole);
+        return json_is_integer(value);
     case CONVERT_REAL:
-        return !wsc_units_double(text, &real);
+        return json_is_number(value);
     case CONVERT_BOOL:
-        return !strcmp(text, "true") || !strcmp(text, "false");
+        return json_is_boolean(value);
     case CONVERT_TEXT:
         return true;
     }
     return false;
+}
+
+/* The transformers library takes no text for a number or a truth value either. */
+static enum wsc_err wrong_type(const struct convert_source *s, const char *key, const json_t *value)
+{
+    const enum wsc_err rc =
+        convert_source_raise(s, WSC_FORMAT, key, "has another type than expected");
+    return json_is_string(value)
+               ? wsc_err_hint(rc, "write %s without quotation marks", json_string_value(value))
+               : rc;
 }
 
 /* Compare by value, so that 1e-5 equals 1e-05. */
@@ -86,6 +96,12 @@ static const json_t *find_value(const struct convert_key *key, const struct conv
     return value || !key->old_hf ? value : json_object_get(s->json, key->old_hf);
 }
 
+/* The name under which find_value() finds the value. */
+static const char *found_name(const struct convert_key *key, const struct convert_source *s)
+{
+    return key->old_hf && !json_object_get(s->json, key->hf) ? key->old_hf : key->hf;
+}
+
 /* Errors have the key and its position in the folder's file. */
 enum wsc_err convert_config_value(const struct convert_key *key, const struct convert_source *s,
                                   char text[CONVERT_VALUE_BYTES])
@@ -94,8 +110,8 @@ enum wsc_err convert_config_value(const struct convert_key *key, const struct co
     if (!value && !key->missing) return convert_source_raise(s, WSC_FORMAT, key->hf, "is missing");
     if (!value)
         (void)snprintf(text, CONVERT_VALUE_BYTES, "%s", key->missing);
-    else if (!print_json(text, value) || !has_type(text, key->type))
-        return convert_source_raise(s, WSC_FORMAT, key->hf, "has another type than expected");
+    else if (!print_json(text, value) || !has_type(value, key->type))
+        return wrong_type(s, found_name(key, s), value);
     return WSC_OK;
 }
 
@@ -109,6 +125,7 @@ static enum wsc_err check_folder_fixed(const struct convert_key *key,
     if (!value || (json_is_null(value) && key->type != CONVERT_BOOL)) return WSC_OK;
     if (!json_is_null(value) && !print_json(text, value))
         (void)snprintf(text, sizeof text, "what stands here");
+    if (json_is_string(value) && !has_type(value, key->type)) return wrong_type(s, key->hf, value);
     if (same_value(text, key->fixed)) return WSC_OK;
     return convert_source_raise(s, WSC_CONFIG, key->hf, "%s is not supported, only %s", text,
                                 key->fixed);
@@ -250,6 +267,47 @@ static enum wsc_err check_keys(const struct convert_source *s, const struct conv
 {
     for (void *i = json_object_iter(s->json); i; i = json_object_iter_next(s->json, i))
         TRY(check_key(s, family, json_object_iter_key(i)));
+    return WSC_OK;
+}
+
+/* ---- the class ------------------------------------------------------------------------------- */
+
+/* The ending of a class of language models, before which the family's own name stands, or NULL. */
+static const char *language_ending(const char *name)
+{
+    static const char *const ending[] = {"ForCausalLM", "LMHeadModel", "LMHeadCustomModel",
+                                         "ForConditionalGeneration"};
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        if (wsc_ends_with(name, ending[i])) return ending[i];
+    return NULL;
+}
+
+/* True when the class is the family's body without a head: its own name and "Model". */
+static bool is_body(const struct convert_family *family, const char *name)
+{
+    char body[CONVERT_NAME_BYTES];
+    const char *ending = language_ending(family->architecture);
+    if (!ending) return false;
+    (void)snprintf(body, sizeof body, "%.*sModel",
+                   (int)(strlen(family->architecture) - strlen(ending)), family->architecture);
+    return !strcasecmp(name, body);
+}
+
+/* A class with a head of another task has tensors of a language model and computes something else.
+ * Families of encoders read the class themselves. */
+static enum wsc_err check_class(const struct convert_source *s, const struct convert_family *family)
+{
+    static const char key[] = "architectures";
+    const json_t *value = json_object_get(s->json, key);
+    const char *name = convert_source_class(s), *known = family->architecture;
+    if (value && !json_is_null(value) && !name)
+        return convert_source_raise(s, WSC_FORMAT, key, "expected a list with the name of a class");
+    if (!name || !strcasecmp(name, known) || is_converted(family, key)) return WSC_OK;
+    if (family->select && !strcmp(family->select, key)) return WSC_OK;
+    if (!is_body(family, name) && !language_ending(name))
+        return wsc_err_hint(convert_source_raise(s, WSC_CONFIG, key, "%s is not supported", name),
+                            "a %s model is %s", family->name, known);
+    convert_source_warn(s, key, "%s is converted as %s", name, known);
     return WSC_OK;
 }
 
@@ -413,6 +471,7 @@ enum wsc_err convert_config_to_yaml(const struct convert_family *family,
     char *text = NULL;
     size_t n = 0;
     *yaml = NULL;
+    TRY(check_class(s, family));
     TRY(check_keys(s, family));
     y.out = open_memstream(&text, &n);
     if (!y.out) return WSC_RAISE(WSC_NOMEM, "no memory for the params");

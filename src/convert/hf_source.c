@@ -8,6 +8,7 @@
 #include "hf_key.h"
 #include "json_file.h"
 
+#include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/text.h>
 
@@ -44,6 +45,12 @@ void convert_source_fini(struct convert_source *s)
     wsc_free(s->text);
     json_decref(s->json);
     *s = (struct convert_source){0};
+}
+
+const char *convert_source_class(const struct convert_source *s)
+{
+    const json_t *value = json_object_get(s->json, "architectures");
+    return json_string_value(json_is_array(value) ? json_array_get(value, 0) : value);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -102,6 +109,17 @@ enum wsc_err convert_source_raise(const struct convert_source *s, enum wsc_err c
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     return WSC_RAISE(code, "%s: %s", place, text);
+}
+
+void convert_source_warn(const struct convert_source *s, const char *key, const char *fmt, ...)
+{
+    char place[PLACE_BYTES], text[MESSAGE_BYTES];
+    va_list ap;
+    write_place(s, key, place);
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    WSC_WARNING("%s: %s", place, text);
 }
 
 /* ---- errors of the params -------------------------------------------------------------------- */

@@ -10,11 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-/* The first of the architectures, or @p missing. */
+/* The class of the folder, or @p missing. */
 static const char *architecture_of(const struct convert_yaml *y, const char *missing)
 {
-    const json_t *list = json_object_get(y->from->json, "architectures");
-    const char *name = json_string_value(json_array_get(list, 0));
+    const char *name = convert_source_class(y->from);
     return name ? name : missing;
 }
 

@@ -150,7 +150,8 @@ enum wsc_err convert_multi_query_to_hf(json_t *config, const struct convert_side
 enum wsc_err convert_experts_to_cs(struct convert_yaml *y)
 {
     int64_t experts = 8, active = 2;
-    const json_t *coefficient = json_object_get(y->from->json, "router_aux_loss_coef");
+    double coefficient = 0.001;
+    TRY(convert_read_real(y, "router_aux_loss_coef", &coefficient));
     TRY(convert_read_int(y, "num_local_experts", NULL, 8, &experts));
     TRY(convert_read_int(y, "num_experts_per_tok", NULL, 2, &active));
     (void)fprintf(y->out,
@@ -158,8 +159,7 @@ enum wsc_err convert_experts_to_cs(struct convert_yaml *y)
                   "        num_experts: %lld\n"
                   "        top_k: %lld\n"
                   "        load_balancing_loss_coef: %.15g\n",
-                  (long long)experts, (long long)active,
-                  coefficient ? json_number_value(coefficient) : 0.001);
+                  (long long)experts, (long long)active, coefficient);
     return WSC_OK;
 }
 

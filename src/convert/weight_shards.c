@@ -10,6 +10,7 @@
 #include "weight_files.h"
 
 #include <wsc/check.h>
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 #include <stdio.h>
@@ -142,6 +143,54 @@ static enum wsc_err compare(const struct convert_files *files, const char *index
     return WSC_OK;
 }
 
+/* By place in the files. */
+static int by_place(const void *a, const void *b)
+{
+    const struct convert_tensor *x = a, *y = b;
+    if (x->file != y->file) return x->file < y->file ? -1 : 1;
+    return x->at == y->at ? 0 : x->at < y->at ? -1 : 1;
+}
+
+/* Bytes that the tensors of @p files take: those that several share once, and truth values as bits,
+ * as releases of the transformers library count both. */
+static enum wsc_err count_shared(const struct convert_files *files, double *bytes)
+{
+    struct convert_tensor *t;
+    int64_t end = 0; /* of the tensors so far in the file */
+    TRY_NEW(t, WSC_MEM_CONVERT, files->n_tensors);
+    if (files->n_tensors) memcpy(t, files->tensor, (size_t)files->n_tensors * sizeof *t);
+    qsort(t, (size_t)files->n_tensors, sizeof *t, by_place);
+    *bytes = 0;
+    for (int i = 0; i < files->n_tensors; i++) {
+        if (!i || t[i].file != t[i - 1].file) end = 0;
+        const int64_t first = t[i].at > end ? t[i].at : end, last = t[i].at + t[i].bytes;
+        if (last <= first) continue;
+        *bytes += (double)(last - first) / (strcmp(t[i].type, "BOOL") ? 1 : 8);
+        end = last;
+    }
+    wsc_free(t);
+    return WSC_OK;
+}
+
+/* The index may state the bytes of all tensors, which nothing else needs: a warning. */
+static enum wsc_err check_total(const struct convert_files *files, const char *index,
+                                const json_t *metadata)
+{
+    const json_t *stated = json_object_get(metadata, "total_size");
+    const double total = json_number_value(stated);
+    double least = 0, most = 0;
+    if (!stated) return WSC_OK;
+    TRY(count_shared(files, &least));
+    for (int i = 0; i < files->n_tensors; i++)
+        most += (double)files->tensor[i].bytes;
+    if (!json_is_number(stated))
+        WSC_WARNING("%s: metadata.total_size: expected a number of bytes", index);
+    else if (total < least || total > most)
+        WSC_WARNING("%s: metadata.total_size: %.0f bytes, but the tensors of the files have %.0f",
+                    index, total, most);
+    return WSC_OK;
+}
+
 /* Open the index, then the files in it. */
 static enum wsc_err open_shards(struct convert_files *files, const char *dir, const char *index)
 {
@@ -151,6 +200,7 @@ static enum wsc_err open_shards(struct convert_files *files, const char *dir, co
     enum wsc_err rc = add_shards(files, dir, index, map);
     if (!rc) rc = sort_by_name(files);
     if (!rc) rc = compare(files, index, map);
+    if (!rc) rc = check_total(files, index, json_object_get(json, "metadata"));
     json_decref(json);
     return rc;
 }

@@ -76,17 +76,33 @@ TEST(convert, a_precision_that_gets_lost_is_named)
     }
 }
 
-/* A tied head of its own values, and a value that ends every run, are converted with a word. */
+#define TOTAL(size)                                                                                \
+    "sed -i 's/\"metadata\": {}/\"metadata\": {\"total_size\": " size "}/' "                       \
+    "model.safetensors.index.json"
+#define CLASS(name) "sed -i 's/LlamaForCausalLM/" name "/' config.json"
+/* A tied head of its own values, a value that ends every run, another size than that of the tensors
+ * and a class of another name are converted with a word. */
 TEST(convert, contradictions_of_a_folder_are_named)
 {
     static const char *const change[] = {
         "sed -i 's/\"tie_word_embeddings\": false/\"tie_word_embeddings\": true/' config.json",
         "f=model-00001-of-00002.safetensors && printf '\\300\\177' | dd of=$f bs=1 "
-        "seek=$(($(stat -c %s $f) - 2)) conv=notrunc"};
+        "seek=$(($(stat -c %s $f) - 2)) conv=notrunc",
+        TOTAL("1000"),
+        TOTAL("\"1000\""),
+        CLASS("YiForCausalLM"),
+        CLASS("LlamaModel"),
+    };
     static const char *const says[] = {
         "tensor lm_head.weight differs from model.embed_tokens.weight and is left out",
-        "has values that are not finite, such as nan"};
-    for (int i = 0; i < 2; i++) {
+        "has values that are not finite, such as nan",
+        "model.safetensors.index.json: metadata.total_size: 1000 bytes, but the tensors of the "
+        "files have 16224",
+        "metadata.total_size: expected a number of bytes",
+        "architectures: YiForCausalLM is converted as LlamaForCausalLM",
+        "architectures: LlamaModel is converted as LlamaForCausalLM",
+    };
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
         struct spawn_result r;
         const char *dir = job_path("contradicts");
         CU_ASSERT_FATAL(
@@ -96,6 +112,25 @@ TEST(convert, contradictions_of_a_folder_are_named)
         T_EQ(r.status, 0);
         CU_ASSERT_PTR_NOT_NULL(strstr(r.err, says[i]));
         CU_ASSERT(strchr(r.err, '\n') == strrchr(r.err, '\n'));
+        spawn_free(&r);
+    }
+}
+
+/* What agrees has no word. */
+TEST(convert, a_folder_that_agrees_is_converted_in_silence)
+{
+    static const char *const change[] = {TOTAL("16224"), TOTAL("16224.0"),
+                                         CLASS("LLaMAForCausalLM"),
+                                         "sed -i 's/\"architectures\".*\\],//' config.json"};
+    for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
+        struct spawn_result r;
+        const char *dir = job_path("agrees");
+        CU_ASSERT_FATAL(
+            spawn_ok("cp -r tests/data/hf_llama %s && cd %s && %s", dir, dir, change[i]));
+        spawn_run(&r, "\"$WSC\" convert --from hf --to cs --input %s --out %s", dir,
+                  job_path("agrees_cs"));
+        T_EQ(r.status, 0);
+        T_STR(r.err, "");
         spawn_free(&r);
     }
 }

@@ -299,7 +299,11 @@ TEST(convert, wrong_configurations_are_told)
         const char *rest, *why;
     } row[] = {
         {"", "n_layer: is missing"},
-        {", \"n_layer\": \"two\"", "n_layer: has another type"},
+        {", \"n_layer\": \"2\"", "n_layer: has another type than expected; hint: write 2 without"},
+        {", \"n_layer\": 2.0", "n_layer: has another type"},
+        {", \"n_layer\": 1, \"n_inner\": \"16\"", "n_inner: has another type"},
+        {", \"n_layer\": 1, \"attn_pdrop\": \"0.1\"", "attn_pdrop: has another type"},
+        {", \"n_layer\": 1, \"tie_word_embeddings\": \"true\"", "embeddings: has another type"},
         {", \"n_layer\": 1.5", "n_layer: has another type"},
         {", \"n_layer\": [1]", "n_layer: has another type"},
         {", \"n_layer\": 1, \"activation_function\": \"tanhish\"", "tanhish is not supported"},
@@ -369,6 +373,8 @@ TEST(convert, what_a_family_lacks_is_told)
          ", \"architectures\": [\"BertForTokenClassification\"], \"problem_type\": "
          "\"multi_label_classification\"}",
          "problem_type: multi_label_classification is not supported"},
+        {"{\"model_type\": \"bert\", " ENCODER ", \"architectures\": \"BertForMultipleChoice\"}",
+         "architectures: BertForMultipleChoice is not supported"},
         {"{\"model_type\": \"roberta\", " ENCODER ", \"architectures\": [\"RobertaModel\"]}",
          "architectures: RobertaModel is not supported"},
         {"{\"model_type\": \"roberta\", " ENCODER ", \"pad_token_id\": 8}",

@@ -176,6 +176,14 @@ TEST(hf_config, what_every_family_would_drop_is_an_error)
          "config.json:2:3: final_logit_softcapping: is not a known key of a "},
         {"\"torch_dtype\": \"bf16\"",
          "config.json:2:3: torch_dtype: bf16 is not supported; hint: known are: float32, "},
+        {"\"architectures\": [\"GPT2ForSequenceClassification\"]",
+         "config.json:2:3: architectures: GPT2ForSequenceClassification is not supported; hint: "
+         "a "},
+        {"\"architectures\": \"LlamaRewardModel\"",
+         "config.json:2:3: architectures: LlamaRewardModel is not supported; hint: a "},
+        {"\"architectures\": [7]", "config.json:2:3: architectures: expected a list with"},
+        {"\"logits_scaling\": \"1.0\"", "config.json:2:3: logits_scaling: has another type than "
+                                        "expected; hint: write 1.0 without"},
         {"\"dtype\": 16", "config.json:2:3: dtype: what stands here is not supported"},
         {"\"torch_dtype\": \"float16\", \"dtype\": \"float32\"",
          ":2:29: dtype: float32 contradicts torch_dtype, float16"},
