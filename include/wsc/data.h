@@ -209,6 +209,7 @@ struct data_made {
     int64_t n_files, n_ignored; /**< inputs; files in folders that were left out */
     /** Documents, and those without text. */
     int64_t n_documents, n_empty;
+    int64_t n_further;         /**< further answers of questions, which are not learned */
     int64_t n_bytes, n_tokens; /**< of text; with BOS and EOS */
     /** Samples of each part. */
     int64_t n_samples[DATA_N_PARTS];

@@ -73,6 +73,9 @@ static void print_made(const struct data_make *m, const struct data_made *made)
     (void)printf("%lld documents in %lld files, %lld of them empty, %lld tokens\n",
                  (long long)made->n_documents, (long long)made->n_files, (long long)made->n_empty,
                  (long long)made->n_tokens);
+    if (made->n_further)
+        (void)printf("left out %lld further answers; the first one of a question is learned\n",
+                     (long long)made->n_further);
     (void)printf("vocabulary %lld", (long long)made->vocab_size);
     if (made->unigram_entropy_nats > 0)
         (void)printf(", unigram entropy %.4f nats per token", made->unigram_entropy_nats);

@@ -175,6 +175,7 @@ static enum wsc_err make_questions(struct job *j)
         TRY(read_questions(j, j->inputs.file[i].path));
     j->made->n_documents = j->squad.n_questions + j->squad.n_left_out;
     j->made->n_empty = j->squad.n_left_out;
+    j->made->n_further = j->squad.n_further;
     j->made->n_bytes = j->squad.n_bytes;
     j->made->n_tokens = j->squad.n_ids;
     return split_questions(j);

@@ -9,6 +9,7 @@ struct data_input {
     char *path;
     const struct data_format *format; /**< borrowed */
     int64_t bytes, changed_ns;        /**< size on disk, time of the last change */
+    uint64_t device, inode;           /**< which file it is, whatever its path */
 };
 struct data_inputs {
     struct data_input *file; /**< in the given order; files of a folder by path */
@@ -16,7 +17,8 @@ struct data_inputs {
     int64_t bytes;
     int n_ignored; /**< number of files in folders whose ending is of no format */
 };
-/** @p format is "text", "jsonl", "csv", "tsv", or NULL: by the ending of each file. */
+/** @p format is "text", "jsonl", "csv", "tsv", or NULL: by the ending of each file.  A file that is
+ *  there twice, also under another path, stays and has a warning. */
 enum wsc_err data_inputs_list(struct data_inputs *inputs, const char *const *path, int n,
                               const char *format) WSC_CHECKED;
 void data_inputs_fini(struct data_inputs *inputs);

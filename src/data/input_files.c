@@ -3,6 +3,7 @@
  */
 #include "documents.h"
 
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 #include <dirent.h>
@@ -57,7 +58,10 @@ static enum wsc_err add(struct data_inputs *in, const struct data_input *file)
 static enum wsc_err add_file(struct request *r, const char *path, const struct stat *info,
                              const struct data_format *format)
 {
-    struct data_input file = {.format = format, .bytes = info->st_size};
+    struct data_input file = {.format = format,
+                              .bytes = info->st_size,
+                              .device = (uint64_t)info->st_dev,
+                              .inode = (uint64_t)info->st_ino};
     file.changed_ns = (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
     file.path = wsc_strdup(WSC_MEM_DATA, path);
     enum wsc_err rc = file.path ? add(r->inputs, &file) : WSC_NOMEM;
@@ -184,8 +188,8 @@ static enum wsc_err find_format(const char *name, const struct data_format **for
                         "text, jsonl, csv or tsv");
 }
 
-enum wsc_err data_inputs_list(struct data_inputs *inputs, const char *const *path, int n,
-                              const char *format)
+static enum wsc_err list_all(struct data_inputs *inputs, const char *const *path, int n,
+                             const char *format)
 {
     struct request r = {.inputs = inputs};
     *inputs = (struct data_inputs){0};
@@ -195,11 +199,61 @@ enum wsc_err data_inputs_list(struct data_inputs *inputs, const char *const *pat
     return WSC_OK;
 }
 
+/* ---- files that are there twice -------------------------------------------------------------- */
+
+static bool is_same_file(const struct data_input *a, const struct data_input *b)
+{
+    return a->device == b->device && a->inode == b->inode;
+}
+
+/* By file, then in the given order, which is that of the addresses. */
+static int by_file(const void *a, const void *b)
+{
+    const struct data_input *x = *(const struct data_input *const *)a,
+                            *y = *(const struct data_input *const *)b;
+    if (x->device != y->device) return x->device < y->device ? -1 : 1;
+    if (x->inode != y->inode) return x->inode < y->inode ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Name the first file that stands for an earlier one, and count the others: a folder that is given
+ * twice would have a line for each of its files. */
+static enum wsc_err warn_of_repeats(const struct data_inputs *in)
+{
+    const struct data_input **file, *first = NULL, *again = NULL;
+    int n = 0;
+    TRY_NEW(file, WSC_MEM_DATA, in->n);
+    for (int i = 0; i < in->n; i++)
+        file[i] = &in->file[i];
+    qsort((void *)file, (size_t)in->n, sizeof *file, by_file);
+    for (int i = 1; i < in->n; i++) {
+        if (!is_same_file(file[i - 1], file[i])) continue;
+        n++;
+        if (again && again < file[i]) continue;
+        first = file[i - 1];
+        again = file[i];
+    }
+    wsc_free((void *)file);
+    if (n == 1)
+        WSC_WARNING("%s: is read again, as it is the file %s", again->path, first->path);
+    else if (n)
+        WSC_WARNING("%s: is read again, as it is the file %s, and so are %d other files",
+                    again->path, first->path, n - 1);
+    return WSC_OK;
+}
+
+enum wsc_err data_inputs_list(struct data_inputs *inputs, const char *const *path, int n,
+                              const char *format)
+{
+    TRY(list_all(inputs, path, n, format));
+    return warn_of_repeats(inputs);
+}
+
 enum wsc_err data_input_formats(const char *const *path, int n, const char *format, bool *objects,
                                 bool *tables)
 {
     struct data_inputs inputs;
-    enum wsc_err rc = data_inputs_list(&inputs, path, n, format);
+    enum wsc_err rc = list_all(&inputs, path, n, format);
     *objects = *tables = false;
     for (int i = 0; i < inputs.n; i++) {
         const struct data_format *f = inputs.file[i].format;

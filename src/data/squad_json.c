@@ -101,7 +101,10 @@ static enum wsc_err answer_member(struct reader *r, const char *name)
 static enum wsc_err read_answer(struct reader *r)
 {
     struct data_squad_question *q = r->question;
-    if (q->answer.n >= 0) return data_json_skip(&r->json);
+    if (q->answer.n >= 0) {
+        q->n_further++;
+        return data_json_skip(&r->json);
+    }
     TRY(each_member(r, answer_member));
     if (q->answer.n >= 0 && q->start >= 0) return WSC_OK;
     return data_stream_raise(r->json.stream, "the answer before here has no %s",
@@ -143,6 +146,7 @@ static enum wsc_err next_question(struct reader *r)
     r->question = &p->question[p->n++];
     r->question->text.n = r->question->answer.n = r->question->start = -1;
     r->question->impossible = false;
+    r->question->n_further = 0;
     return WSC_OK;
 }
 

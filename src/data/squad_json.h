@@ -13,7 +13,8 @@ struct data_squad_question {
     struct data_squad_text text, answer; /**< the first answer; n -1: it has none */
     /** position of the answer, in characters from the start of the text */
     int64_t start;
-    bool impossible; /**< the text does not have the answer */
+    int64_t n_further; /**< answers after the first one, which are not read */
+    bool impossible;   /**< the text does not have the answer */
 };
 struct data_squad_paragraph {
     struct data_squad_text context;

@@ -233,6 +233,7 @@ static enum wsc_err take_question(struct data_squad *s, const struct data_squad_
     if (!q->impossible) TRY(narrow(s, q, &words, &answer));
     TRY(add_windows(s, q->impossible ? NULL : &answer));
     s->n_questions++;
+    if (!q->impossible) s->n_further += q->n_further;
     return WSC_OK;
 }
 

@@ -23,6 +23,7 @@ struct data_squad {
     int32_t *ids;
     int64_t n_ids, ids_room;
     int64_t n_questions, n_left_out; /**< left out: the answer is not in its text */
+    int64_t n_further;               /**< answers after the first one of their question, left out */
     int64_t n_bytes;
     struct data_squad_scratch *scratch;
 };

@@ -211,6 +211,27 @@ TEST(bert, answers_are_spans_of_texts)
     CU_ASSERT(spawn_ok("grep -q eval_exact_match %s/../answers.*/metrics.jsonl", data));
 }
 
+/* One question with three answers, one with one, one that has none with two. */
+TEST(bert, further_answers_of_a_question_are_counted)
+{
+    char json[200];
+    (void)snprintf(json, sizeof json, "%s", job_path("further.json"));
+    FILE *f = fopen(json, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+#define ANSWER "{\"text\": \"hacker\", \"answer_start\": 4}"
+    (void)fputs("{\"data\": [{\"paragraphs\": [{\"context\": \"the hacker wrote\", \"qas\": ["
+                "{\"question\": \"who?\", \"answers\": [" ANSWER ", " ANSWER ", " ANSWER "]},"
+                "{\"question\": \"who?\", \"answers\": [" ANSWER "]},"
+                "{\"question\": \"why?\", \"is_impossible\": true, \"answers\": [" ANSWER
+                ", " ANSWER "]}]}]}]}\n",
+                f);
+#undef ANSWER
+    CU_ASSERT_FATAL(!fclose(f));
+    CU_ASSERT(spawn_ok("%s --max_query_length 20 --split 0 | grep -q '^left out 2 further answers; "
+                       "the first one of a question is learned$'",
+                       data_command(json, "BertQADataProcessor", job_path("further"))));
+}
+
 /* Two samples, of which the first has no masked token. */
 static bool put_unmasked(const char *dir)
 {

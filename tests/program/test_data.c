@@ -121,6 +121,35 @@ struct refusal {
     const char *what;
 };
 
+/* The same file by its name, through a link, in a folder and under a second name. */
+TEST(data, a_file_that_is_read_twice_is_named)
+{
+    static const struct {
+        const char *input, *says;
+    } row[] = {
+        {"a.txt b.txt", ""},
+        {"a.txt b.txt a.txt", "WARNING:   a.txt: is read again, as it is the file a.txt\n"},
+        {"link.txt b.txt a.txt", "WARNING:   a.txt: is read again, as it is the file link.txt\n"},
+        {"b.txt hard.txt a.txt", "WARNING:   a.txt: is read again, as it is the file hard.txt\n"},
+        {". ./a.txt",
+         "WARNING:   ./hard.txt: is read again, as it is the file ./a.txt, and so are 2 other "
+         "files\n"},
+    };
+    const char *dir = job_path("twice");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && cd %s && echo one >a.txt && cp a.txt b.txt && "
+                             "ln -s a.txt link.txt && ln a.txt hard.txt",
+                             dir, dir));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "cd %s && \"$WSC\" data --input %s --out %s --max_seq_length 2", dir,
+                  row[i].input, job_path("twice_out"));
+        T_EQ(r.status, 0);
+        const char *said = strstr(r.err, "WARNING");
+        T_STR(said ? said : "", row[i].says);
+        spawn_free(&r);
+    }
+}
+
 TEST(data, refusals_are_one_line_with_a_hint)
 {
     static const struct refusal cases[] = {
