@@ -302,10 +302,11 @@ enum { HW_MAX_CORRELATIONS = 4 };
 /** Provenance and uncertainty of one constant, for tables and reports. In the order of the key
  *  table; only for constants, not for the name or faults. */
 struct hw_source {
-    const char *key;  /**< "wafer.clock"; static */
-    char *value;      /**< as written, with unit; owned */
-    const char *kind; /**< documented, derived, assumed or calibrated; static */
-    char *source;     /**< document, derivation or assumption in words; owned */
+    const char *key;   /**< "wafer.clock"; static */
+    char *value;       /**< as written, with unit; owned */
+    const char *kind;  /**< documented, derived, assumed or calibrated; static */
+    char *source;      /**< document, derivation or assumption in words; owned */
+    char *uncertainty; /**< as written; owned; NULL: the file states none */
     /** Range of the true value, base units; low <= high. Both equal the value if it is exact or not
      *  a number. Defaults if the file states no uncertainty: documented exact, derived 5 %,
      *  calibrated 10 %, assumed from half to twice the value. */

@@ -117,9 +117,11 @@ enum wsc_err report_protocol_print(const struct validation_protocol *p) WSC_CHEC
 enum wsc_err report_calibration_print(const struct validation_fit *c) WSC_CHECKED;
 /** Write a cluster file @p path that is based on @p base (its name as written in the file). It has
  *  the constants fitted on machine number @p machine, with kind calibrated, standard errors, and
- *  the fitted rows as source. */
+ *  the fitted rows as source, and those of the command line that @p with, the machine of the fit,
+ *  has. */
 enum wsc_err report_calibration_write(const char *path, const char *base,
-                                      const struct validation_fit *c, int machine) WSC_CHECKED;
+                                      const struct validation_fit *c, int machine,
+                                      const struct hw_machine *with) WSC_CHECKED;
 
 /* ---- exhibits -------------------------------------------------------------------------------- */
 /** Print tables of the rows and of the points of the curves of each exhibit on stdout. */

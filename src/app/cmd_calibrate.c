@@ -107,30 +107,72 @@ static enum wsc_err prepare(const struct app_calibrate *o, struct app_comparison
     return app_make_folder(folder);
 }
 
-/* True when @p set, `cluster.PATH=VALUE`, is of a constant that the fit determines. */
-static bool is_fitted(const struct validation_fit *fit, const char *set)
+/* True when @p set, `cluster.PATH=VALUE`, is of the constant @p path. */
+static bool is_of(const char *set, const char *path)
 {
-    const char *path = conf_set_cluster_path(set);
-    for (int i = 0; path && i < fit->n_constants; i++) {
-        const size_t n = strlen(fit->constant[i].path);
-        if (!strncmp(path, fit->constant[i].path, n) && path[n] == '=') return true;
-    }
+    const char *inside = conf_set_cluster_path(set);
+    const size_t n = strlen(path);
+    return inside && !strncmp(inside, path, n) && inside[n] == '=';
+}
+
+/* The constant of the fit that @p set is of; NULL: it is of none. */
+static const struct validation_fitted *fitted_of(const struct validation_fit *fit, const char *set)
+{
+    for (int i = 0; i < fit->n_constants; i++)
+        if (is_of(set, fit->constant[i].path)) return &fit->constant[i];
+    return NULL;
+}
+
+/* True when @p set is of a constant of the machine, which the written files have. */
+static bool is_constant(const struct hw_machine *machine, const char *set)
+{
+    for (int i = 0; i < machine->n_sources; i++)
+        if (is_of(set, machine->source[i].key)) return true;
     return false;
 }
 
-/* Names the overrides that the written files do not have: they hold fitted constants alone. */
-static void warn_of_sets(const struct app_calibrate *o, const struct validation_fit *fit)
+/* Names the overrides that are not used, and those that the written files cannot have. */
+static void warn_of_sets(const struct app_calibrate *o, const struct validation_fit *fit,
+                         const struct hw_machine *machine)
 {
+    const unsigned all = (1U << fit->n_machines) - 1;
     for (int i = 0; i < o->config.n_sets; i++) {
         const char *text = o->config.set[i].text;
+        const struct validation_fitted *fitted = fitted_of(fit, text);
         const int n = (int)strcspn(text, "=");
-        if (is_fitted(fit, text))
-            WSC_WARNING("--set %.*s: without effect: it is fitted", n, text);
-        else if (!validation_column_of_key(text))
+        if (fitted)
+            WSC_WARNING("--set %.*s: without effect%s: it is fitted", n, text,
+                        fitted->machines == all ? "" : " on machines that calibrate it");
+        else if (!is_constant(machine, text) && !validation_column_of_key(text))
             WSC_WARNING("--set %.*s: the fit depends on it, the written file does not have it; "
                         "hint: give it beside --cluster %s",
                         n, text, o->out);
     }
+}
+
+/* Reads the machine @p m of the fit again, with its overrides. */
+static enum wsc_err load_machine(const struct app_calibrate *o, const struct app_comparison *c,
+                                 const struct validation_fitted_machine *m, struct hw_machine *out)
+{
+    char path[PATH_MAX + 64];
+    struct app_config config = o->config;
+    validation_name_file(&c->comparison.machines, m->name, path, sizeof path);
+    if (!m->stands_in) config.cluster_path = path;
+    return app_load_cluster(NULL, &config, out, NULL);
+}
+
+/* The file of machine number @p m. */
+static enum wsc_err write_machine(const struct app_calibrate *o, const struct app_comparison *c,
+                                  const struct validation_fit *fit, int m,
+                                  const struct hw_machine *machine)
+{
+    char base[2 * PATH_MAX], path[PATH_MAX + 64];
+    if (!m) warn_of_sets(o, fit, machine);
+    name_file(o, m ? fit->machine[m].name : NULL, path, sizeof path);
+    TRY(name_base(o, c, &fit->machine[m], base, sizeof base));
+    TRY(report_calibration_write(path, base, fit, m, machine));
+    (void)printf("%sWrote %s, based on %s\n", m ? "" : "\n", path, base);
+    return WSC_OK;
 }
 
 /* What rank 0 does after it. */
@@ -140,13 +182,12 @@ static enum wsc_err finish(const struct app_calibrate *o, const struct app_compa
 {
     TRY(report_calibration_print(&fit->report));
     if (o->leave_one_out) TRY(report_protocol_print(protocol));
-    warn_of_sets(o, &fit->report);
     for (int m = 0; m < fit->report.n_machines; m++) {
-        char base[2 * PATH_MAX], path[PATH_MAX + 64];
-        name_file(o, m ? fit->report.machine[m].name : NULL, path, sizeof path);
-        TRY(name_base(o, c, &fit->report.machine[m], base, sizeof base));
-        TRY(report_calibration_write(path, base, &fit->report, m));
-        (void)printf("%sWrote %s, based on %s\n", m ? "" : "\n", path, base);
+        struct hw_machine machine;
+        enum wsc_err rc = load_machine(o, c, &fit->report.machine[m], &machine);
+        if (!rc) rc = write_machine(o, c, &fit->report, m, &machine);
+        hw_machine_fini(&machine);
+        TRY(rc);
     }
     return WSC_OK;
 }

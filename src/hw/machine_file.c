@@ -50,7 +50,8 @@ static void read_source(struct conf_parse *p, int row, const struct conf_node *m
     struct hw_source *s = source_of((struct hw_machine *)(void *)p->out, p->table, row);
     const struct conf_node *value = conf_node_find(map, "value"),
                            *kind = conf_node_find(map, "kind"),
-                           *source = conf_node_find(map, "source");
+                           *source = conf_node_find(map, "source"),
+                           *uncertainty = conf_node_find(map, "uncertainty");
     int k = conf_choice_find(kinds, kind);
     char kind_path[CONF_MAX_PATH];
     (void)snprintf(kind_path, sizeof kind_path, "%s.kind", path);
@@ -64,8 +65,10 @@ static void read_source(struct conf_parse *p, int row, const struct conf_node *m
         s->source = wsc_strdup(WSC_MEM_CONF, source->text);
     s->value = wsc_strdup(WSC_MEM_CONF, value->kind == CONF_NODE_SCALAR ? value->text : "");
     s->is_set = value->pos.line < 0;
+    if (uncertainty && uncertainty->kind == CONF_NODE_SCALAR)
+        s->uncertainty = wsc_strdup(WSC_MEM_CONF, uncertainty->text);
     if (!s->kind) return;
-    hw_uncertainty_read(p, row, conf_node_find(map, "uncertainty"), s);
+    hw_uncertainty_read(p, row, uncertainty, s);
     hw_correlation_read(p, row, conf_node_find(map, "correlation"), s);
 }
 
@@ -272,6 +275,7 @@ void hw_machine_fini(struct hw_machine *cluster)
     for (int i = 0; i < cluster->n_sources; i++) {
         wsc_free(cluster->source[i].value);
         wsc_free(cluster->source[i].source);
+        wsc_free(cluster->source[i].uncertainty);
     }
     wsc_free(cluster->source);
     wsc_free(cluster->faults.item);

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MARGIN = 4 }; /* of a constant below its section */
+
 /* ---- stdout ---------------------------------------------------------------------------------- */
 
 /* Fitted rows: published against predicted, as residuals of the logarithm. */
@@ -200,14 +202,22 @@ static void add_correlations(struct wsc_text *t, const struct validation_fit *c,
     if (n) wsc_text_add(t, "}\n");
 }
 
-/* One constant as {value, kind, source, uncertainty, correlation}. */
-static void add_constant(struct wsc_text *t, const struct validation_fit *c, int i, int machine)
+/* The beginning of a constant; the margin is that of its section. */
+static void open_constant(struct wsc_text *t, int margin, const char *path, const char *value,
+                          const char *kind)
+{
+    const char *dot = strchr(path, '.');
+    wsc_text_add(t, "%*s%s:\n%*s    value: %s\n%*s    kind: %s\n%*s    source: ", margin, "",
+                 dot ? dot + 1 : path, margin, "", value, margin, "", kind, margin, "");
+}
+
+/* A fitted constant as {value, kind, source, uncertainty, correlation}. */
+static void add_fitted(struct wsc_text *t, const struct validation_fit *c, int i, int machine)
 {
     const struct validation_fitted *f = &c->constant[i];
     struct wsc_text source = {0};
     add_source(&source, c, i);
-    wsc_text_add(t, "    %s:\n        value: %s\n        kind: calibrated\n        source: ",
-                 strchr(f->path, '.') + 1, f->value);
+    open_constant(t, MARGIN, f->path, f->value, "calibrated");
     out_text_json(t, source.bytes ? source.bytes : "");
     wsc_text_add(t, "\n");
     if (*f->error) wsc_text_add(t, "        uncertainty: %s..%s\n", f->low, f->high);
@@ -216,45 +226,111 @@ static void add_constant(struct wsc_text *t, const struct validation_fit *c, int
     wsc_text_free(&source);
 }
 
-/* Length of the section of a path, up to its dot. */
-static int section_length(const char *path)
+/* A constant of the command line, under which the others were fitted. */
+static void add_given(struct wsc_text *t, const struct hw_source *s)
 {
-    return (int)(strchr(path, '.') - path);
+    const int margin = strchr(s->key, '.') ? MARGIN : 0;
+    struct wsc_text source = {0};
+    wsc_text_add(&source, "set by hand, wsc calibrate --set cluster.%s: %s", s->key, s->source);
+    open_constant(t, margin, s->key, s->value, s->kind);
+    out_text_json(t, source.bytes ? source.bytes : "");
+    wsc_text_add(t, "\n");
+    if (s->uncertainty) wsc_text_add(t, "%*s    uncertainty: %s\n", margin, "", s->uncertainty);
+    for (int i = 0; i < s->n_correlations; i++)
+        wsc_text_add(t, "%*s%s%s: %.17g%s", i ? 0 : margin, "", i ? ", " : "    correlation: {",
+                     s->correlation[i].key, s->correlation[i].value,
+                     i + 1 < s->n_correlations ? "" : "}\n");
+    t->failed = t->failed || source.failed;
+    wsc_text_free(&source);
 }
 
-/* True when no constant of the machine before @p i lies in its section. */
-static bool opens_section(const struct validation_fit *c, int i, int machine)
+/* A constant of the file: fitted, or of the command line. */
+struct entry {
+    const char *path;
+    int fitted;                    /* number of the constant of the fit */
+    const struct hw_source *given; /* NULL: fitted */
+};
+struct entries {
+    struct entry *entry; /* owned */
+    int n;
+};
+
+/* True when the fit determines the constant of @p machine. */
+static bool is_fitted(const struct validation_fit *c, const char *path, int machine)
 {
-    const int n = section_length(c->constant[i].path) + 1;
+    for (int i = 0; i < c->n_constants; i++)
+        if (fitted_on(c, i, machine) && !strcmp(c->constant[i].path, path)) return true;
+    return false;
+}
+
+static WSC_CHECKED enum wsc_err list_entries(const struct validation_fit *c, int machine,
+                                             const struct hw_machine *with, struct entries *list)
+{
+    TRY_NEW(list->entry, WSC_MEM_REPORT, c->n_constants + with->n_sources);
+    for (int i = 0; i < c->n_constants; i++)
+        if (fitted_on(c, i, machine))
+            list->entry[list->n++] = (struct entry){.path = c->constant[i].path, .fitted = i};
+    for (int i = 0; i < with->n_sources; i++) {
+        const struct hw_source *s = &with->source[i];
+        if (s->is_set && !is_fitted(c, s->key, machine))
+            list->entry[list->n++] = (struct entry){.path = s->key, .given = s};
+    }
+    return WSC_OK;
+}
+
+/* Length of the section of a path, up to its dot; 0: it lies in none. */
+static int section_length(const char *path)
+{
+    const char *dot = strchr(path, '.');
+    return dot ? (int)(dot - path) : 0;
+}
+
+static bool in_one_section(const struct entry *a, const struct entry *b)
+{
+    const int n = section_length(a->path);
+    return n == section_length(b->path) && !strncmp(a->path, b->path, (size_t)n);
+}
+
+/* True when no entry before @p i lies in its section. */
+static bool opens_section(const struct entries *list, int i)
+{
     for (int k = 0; k < i; k++)
-        if (fitted_on(c, k, machine) &&
-            !strncmp(c->constant[k].path, c->constant[i].path, (size_t)n))
-            return false;
+        if (in_one_section(&list->entry[k], &list->entry[i])) return false;
     return true;
 }
 
 /* Constants below their sections, each section opened once. */
-static void add_sections(struct wsc_text *t, const struct validation_fit *c, int machine)
+static void add_sections(struct wsc_text *t, const struct entries *list,
+                         const struct validation_fit *c, int machine)
 {
-    for (int i = 0; i < c->n_constants; i++) {
-        const char *path = c->constant[i].path;
-        const int n = section_length(path);
-        if (!fitted_on(c, i, machine) || !opens_section(c, i, machine)) continue;
-        wsc_text_add(t, "\n%.*s:\n", n, path);
-        for (int k = i; k < c->n_constants; k++)
-            if (fitted_on(c, k, machine) && !strncmp(c->constant[k].path, path, (size_t)n + 1))
-                add_constant(t, c, k, machine);
+    for (int i = 0; i < list->n; i++) {
+        const struct entry *first = &list->entry[i];
+        const int n = section_length(first->path);
+        if (!opens_section(list, i)) continue;
+        wsc_text_add(t, n ? "\n%.*s:\n" : "\n", n, first->path);
+        for (int k = i; k < list->n; k++) {
+            const struct entry *e = &list->entry[k];
+            if (!in_one_section(first, e)) continue;
+            if (e->given)
+                add_given(t, e->given);
+            else
+                add_fitted(t, c, e->fitted, machine);
+        }
     }
 }
 
 enum wsc_err report_calibration_write(const char *path, const char *base,
-                                      const struct validation_fit *c, int machine)
+                                      const struct validation_fit *c, int machine,
+                                      const struct hw_machine *with)
 {
     struct wsc_text t = {0};
+    struct entries list = {0};
+    TRY(list_entries(c, machine, with, &list));
     wsc_text_add(&t, "# Constants fitted by `wsc calibrate`.\n\nschema_version: 1\nbase: ");
     out_text_json(&t, base);
     wsc_text_add(&t, "\n");
-    add_sections(&t, c, machine);
+    add_sections(&t, &list, c, machine);
+    wsc_free(list.entry);
     enum wsc_err rc = wsc_text_check(&t);
     if (!rc) rc = out_write_text(path, t.bytes);
     wsc_text_free(&t);

@@ -286,6 +286,9 @@ TEST(validation, a_fit_tells_how_sure_it_is)
     check_says(text, "cs2, cs3");
 }
 
+/* A machine without a constant of the command line. */
+static const struct hw_machine as_in_files = {.n_sources = 0};
+
 /* The file is a machine: read back it has the constants, of kind calibrated, with their sources. */
 TEST(validation, a_fit_becomes_a_cluster_file)
 {
@@ -296,7 +299,7 @@ TEST(validation, a_fit_becomes_a_cluster_file)
     int seen = 0;
     CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(cwd, sizeof cwd));
     (void)snprintf(base, sizeof base, "%s/configs/cluster/cs2.yaml", cwd);
-    T_OK(report_calibration_write(case_path("fitted.yaml"), base, &c, 0));
+    T_OK(report_calibration_write(case_path("fitted.yaml"), base, &c, 0, &as_in_files));
     T_OK(hw_machine_read(case_path("fitted.yaml"), &text, &n));
     T_OK(hw_machine_parse(&cluster, "fitted.yaml", text, n, NULL, 0));
     T_EQ(cluster.wafer.stage_latency_ps, 3000000000LL);
@@ -321,7 +324,7 @@ TEST(validation, a_constant_of_one_machine_is_in_its_file_alone)
     const struct validation_fit c = make_fit();
     char *text = NULL;
     size_t n = 0;
-    T_OK(report_calibration_write(case_path("fitted_cs3.yaml"), "cs3.yaml", &c, 1));
+    T_OK(report_calibration_write(case_path("fitted_cs3.yaml"), "cs3.yaml", &c, 1, &as_in_files));
     T_OK(conf_read_file(case_path("fitted_cs3.yaml"), &text, &n));
     check_says(text, "base: \"cs3.yaml\"");
     check_says(text, "    stage_latency:\n        value: 3 ms\n");
