@@ -413,7 +413,7 @@ bool *hw_effect(struct hw_machine *cluster, int i, const char **name);
  *  @p cycles >= 0, clock at most 1 THz.  INT64_MAX when the duration exceeds 106 days. */
 int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
 /** Time from the edge of the wafer to its farthest PE, ps: one hop per column and row. */
-int64_t hw_drain_ps(const struct hw *hw);
+int64_t hw_traversal_ps(const struct hw *hw);
 
 /** Fixed cost of starting a stage, ps: the latency of a kernel times the kernels of the pass
  *  (docs/MODEL.md, "Plan"). The matrices of the stage have @p n_adapters low-rank adapters;

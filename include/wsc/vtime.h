@@ -71,7 +71,8 @@ enum vtime_part {
     VTIME_WAIT,       /**< no cause: zero delay, only a dependency */
     VTIME_COMPUTE,    /**< kernels */
     VTIME_STAGE,      /**< start of a stage */
-    VTIME_DRAIN,      /**< through the wafer's I/O, and from its edge inwards */
+    VTIME_IN,         /**< weights through the wafer's I/O, and from its edge inwards */
+    VTIME_OUT,        /**< gradients through the wafer's I/O */
     VTIME_SPILL,      /**< activations to and from their servers */
     VTIME_INPUT,      /**< samples */
     VTIME_WEIGHTS,    /**< bytes on a link, downwards */

@@ -36,7 +36,7 @@ double hw_io_cycles(const struct hw *hw, double bytes)
     return bytes * ((double)w->clock_hz / (double)w->io_rate_bytes_per_s);
 }
 
-int64_t hw_drain_ps(const struct hw *hw)
+int64_t hw_traversal_ps(const struct hw *hw)
 {
     const struct hw_wafer *w = &hw->cluster->wafer;
     return hw_cycles_to_ps(hw, (w->pe_cols + w->pe_rows) * w->hop_cycles);

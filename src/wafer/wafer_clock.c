@@ -86,7 +86,7 @@ static struct vtime_span gradients_out(const struct wafer *w, struct vtime first
     const struct vtime now = w->clock.now;
     struct vtime_span out = {first.ps < now.ps ? first : now, now};
     if (out_ps && io_is_slower(w))
-        out.last = vtime_join_after(w->recorder, now, out.first, out_ps, VTIME_DRAIN);
+        out.last = vtime_join_after(w->recorder, now, out.first, out_ps, VTIME_OUT);
     return out;
 }
 
@@ -114,8 +114,8 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
      * last weights and its spilled activations have passed. */
     const struct vtime_edge in[] = {
         {start, cost.compute_ps, VTIME_COMPUTE},
-        {weights->span.last, cost.drain_ps, VTIME_DRAIN},
-        {start, vtime_add_ps(cost.stream_ps, cost.drain_ps), VTIME_DRAIN},
+        {weights->span.last, cost.traversal_ps, VTIME_IN},
+        {start, vtime_add_ps(cost.stream_ps, cost.traversal_ps), VTIME_IN},
         {c->now, cost.spill_ps, VTIME_SPILL}};
     const int n = cost.spill_ps ? 4 : 3;
     spend_edge(c, &c->spent.compute_ps, &in[0]);

@@ -143,7 +143,7 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
     struct wafer_cost cost = {
         .latency_ps = price.latency_ps,
         .compute_ps = lengthened(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
-        .drain_ps = hw_drain_ps(hw),
+        .traversal_ps = hw_traversal_ps(hw),
         .stream_ps = task->amounts ? io_ps(hw, task->amounts->weight_bytes) : 0,
         .spill_ps = vtime_duration_ps(spilled, hw_spill_rate(hw))};
     if (!task->backward) return cost;

@@ -27,13 +27,13 @@ struct wafer_task {
 };
 /* Cost of a task, ps. */
 struct wafer_cost {
-    int64_t latency_ps; /* time before the kernels start */
-    int64_t compute_ps; /* time of the kernels, jitter and straggler included */
-    int64_t first_ps;   /* part of compute_ps until the first row of the gradient is finished */
-    int64_t drain_ps;   /* latency from the edge of the wafer to its farthest PE */
-    int64_t stream_ps;  /* time in which the weights pass the wafer's I/O */
-    int64_t out_ps;     /* time in which the gradients pass the wafer's I/O */
-    int64_t spill_ps;   /* time in which activations move to or from the activation servers */
+    int64_t latency_ps;   /* time before the kernels start */
+    int64_t compute_ps;   /* time of the kernels, jitter and straggler included */
+    int64_t first_ps;     /* part of compute_ps until the first row of the gradient is finished */
+    int64_t traversal_ps; /* latency from the edge of the wafer to its farthest PE */
+    int64_t stream_ps;    /* time in which the weights pass the wafer's I/O */
+    int64_t out_ps;       /* time in which the gradients pass the wafer's I/O */
+    int64_t spill_ps;     /* time in which activations move to or from the activation servers */
 };
 /* The cost of @p task, with the jitter of wafer_jitter_millionths(). */
 struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,

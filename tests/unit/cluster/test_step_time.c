@@ -30,22 +30,19 @@ static void run_with(int64_t num_csx, const char *const *sets, int n_steps, stru
  *
  * With one shard, one wafer and a window that holds the whole step, nothing waits for a credit.
  * Let R, L be rate and latency of the link, w_k and g_k the bytes of a stage's weights and
- * gradient, c_k the time of its cycles, l the stage latency, d the drain latency.  The link down
- * sends transfer i when its weights are updated (r_s) and the transfer before has left:
- *     sent_i = max(r_s, left_{i-1}),  left_i = sent_i + w_s / R,
- *     first byte at sent_i + L, last byte at left_i + L.
- * The wafer begins a stage with its first byte and ends it when it has computed, when the last
- * byte has drained, and (backward) when the gradient has left through the link up, which starts
- * with the first finished row f_k and carries what has passed the I/O:
- *     begin_i = max(end_{i-1}, sent_i + L)
- *     end_i = max(begin_i + l + c_i, left_i + L + d, begin_i + l + bytes_i / io + d,
- *                 begin_i + spill_i / io)
- *     first_i = min(begin_i + l + f_i, end_i)
- *     up_i = max(end_i, first_i + g_s / io, max(first_i, up_{i-1}) + g_s / R); end_i := up_i.
- * The step ends when the samples of the next one have come in, which began when it did.
- * The gradient is complete in MemoryX at up_i + L.  When the last one is, and with it the norm,
- * stages are updated in forward order after the fixed latency u at rate U:
- *     r_0 = max(r_last of the step before, last gradient + u) + n_0 / U,  r_s = r_{s-1} + n_s / U.
+ * gradient, c_k the time of its cycles, l the stage latency, d the time across the wafer.  The link
+ * down sends transfer i when its weights are updated (r_s) and the transfer before has left: sent_i
+ * = max(r_s, left_{i-1}),  left_i = sent_i + w_s / R, first byte at sent_i + L, last byte at left_i
+ * + L. The wafer begins a stage with its first byte and ends it when it has computed, when the last
+ * byte has arrived at its PE, and (backward) when the gradient has left through the link up, which
+ * starts with the first finished row f_k and carries what has passed the I/O: begin_i =
+ * max(end_{i-1}, sent_i + L) end_i = max(begin_i + l + c_i, left_i + L + d, begin_i + l + bytes_i /
+ * io + d, begin_i + spill_i / io) first_i = min(begin_i + l + f_i, end_i) up_i = max(end_i, first_i
+ * + g_s / io, max(first_i, up_{i-1}) + g_s / R); end_i := up_i. The step ends when the samples of
+ * the next one have come in, which began when it did. The gradient is complete in MemoryX at up_i +
+ * L.  When the last one is, and with it the norm, stages are updated in forward order after the
+ * fixed latency u at rate U: r_0 = max(r_last of the step before, last gradient + u) + n_0 / U, r_s
+ * = r_{s-1} + n_s / U.
  */
 
 struct form {
@@ -111,9 +108,9 @@ static void form_transfer(struct form *f, int stage, bool backward)
     const int64_t spill = cycles_spill_bytes(f->model, f->plan, stage, f->n_samples);
     const int64_t start = hw_stage_latency_ps(f->cluster, 0, 0, backward);
     f->now = begin + start + cycles_ps(f, cycles);
-    f->now = most(f->now, f->down_free + mx->link_latency_ps + hw_drain_ps(&f->hw));
+    f->now = most(f->now, f->down_free + mx->link_latency_ps + hw_traversal_ps(&f->hw));
     f->now = most(f->now, begin + start + duration(bytes, wafer->io_rate_bytes_per_s) +
-                              hw_drain_ps(&f->hw));
+                              hw_traversal_ps(&f->hw));
     f->now = most(f->now, begin + duration(spill, wafer->io_rate_bytes_per_s));
     if (backward) form_gradient(f, stage, begin);
 }

@@ -111,3 +111,32 @@ TEST(timeline, one_wafer_and_one_shard_by_hand)
     check_step(&config, 5, INT64_C(2) * LINK_PS, UPDATE_PS + FIRST_PARAMS, compute_ps);
     small_config_fini(&config);
 }
+
+/* The I/O of the wafer alone takes long, 1 us a byte.  Forward, a stage ends when its weights have
+ * come in; backward, when its gradients have gone out, 4 bytes for each parameter both times; the
+ * head has the embedding of the 64 tokens and a norm.  Layers have 12 C^2 + 13 C parameters. */
+TEST(timeline, bytes_through_the_io_of_the_wafer_by_hand)
+{
+    const int64_t width = 32,
+                  params = FIRST_PARAMS + 2 * (12 * width * width + 13 * width) +
+                           (64 * width + 2 * width),
+                  byte_ps = 1000000, rounding_ps = 1000000;
+    const struct timeline_want want = {.first_step = 0, .n_steps = 1};
+    struct small_config config;
+    struct timeline *t = NULL;
+    struct timeline_segment *path;
+    int n;
+    T_OK(small_config_init(&config, 1, sets));
+    config.cluster.wafer.io_rate_bytes_per_s = 1000000;
+    config.cluster.swarmx.header_bytes = 0;
+    T_OK(timeline_create(&t, &config.params, &config.cluster, &want));
+    T_OK(timeline_measure(t, &config.params, &config.cluster));
+    T_OK(timeline_path(t, &path, &n));
+    T_NEAR((double)time_of_part(path, n, "weights into the wafer"),
+           4.0 * (double)(params * byte_ps), rounding_ps);
+    T_NEAR((double)time_of_part(path, n, "gradients out of the wafer"),
+           4.0 * (double)(params * byte_ps), rounding_ps);
+    wsc_free(path);
+    timeline_destroy(&t);
+    small_config_fini(&config);
+}
