@@ -236,6 +236,7 @@ static void check_preferences(struct conf_parse *p, struct zoo_params *params)
     if (!m->dpo.on) return;
     m->loss_scaling = ZOO_LOSS_BATCH_SIZE;
     m->loss_weight = 1;
+    m->label_smoothing = 0;
     if (m->objective != ZOO_CAUSAL_LM)
         conf_diag_error(p->diag, conf_parse_place(p, "model.objective", "model.name"), path,
                         "preferences are of decoders, the policy model is an encoder");
