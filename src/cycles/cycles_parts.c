@@ -141,9 +141,9 @@ static int n_norms(const struct model_head *head)
 }
 
 /** Only logits of the vocabulary can have a soft cap, not those of classes. */
-static bool caps(const struct cycles_layout *l, const struct model_head *head)
+static bool caps(const struct model_head *head)
 {
-    return head->outputs == l->model->V;
+    return head->output == MODEL_LM_HEAD_W;
 }
 
 static void one_head_forward(const struct cycles_layout *l, int i, struct cycles_breakdown *c)
@@ -153,7 +153,7 @@ static void one_head_forward(const struct cycles_layout *l, int i, struct cycles
     const struct cycles_side out = cycles_side_of(l, head->outputs);
     c->products += cycles_product(&h, &h.hidden, out.n, cycles_density_of(l, head->output));
     c->elementwise += head_move(l, &h) + cycles_loss_of(&h, head->loss, out.k);
-    if (caps(l, head)) c->elementwise += cycles_logit_cap(&h, out.k);
+    if (caps(head)) c->elementwise += cycles_logit_cap(&h, out.k);
     if (head->bias) c->elementwise += cycles_bias(&h, out.k);
     c->elementwise += n_norms(head) * cycles_norm(&h);
     if (!head->dense) return;
@@ -285,7 +285,7 @@ static void one_head_backward(const struct cycles_layout *l, int i, struct cycle
     c->elementwise += head_move(l, &h) + cycles_loss_again(&h, head->loss, out.k) +
                       cycles_loss_gradient_of(&h, head->loss, out.k);
     if (head->smoothing > 0) c->elementwise += cycles_even_labels_gradient(&h, out.k);
-    if (caps(l, head))
+    if (caps(head))
         c->elementwise += cycles_logit_cap(&h, out.k) + cycles_logit_cap_gradient(&h, out.k);
     if (head->bias)
         c->elementwise += trained_bias(l, head->output + 1, cycles_bias_gradient(&h, out.k, 1));

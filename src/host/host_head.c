@@ -39,7 +39,7 @@ static enum model_tensor_kind head_bias(const struct host *k)
 /* Only the head of the vocabulary may keep its logits. */
 static bool keeps_logits(const struct host *k)
 {
-    return k->keep_logits && host_head(k)->outputs == k->model->V;
+    return k->keep_logits && host_head(k)->output == MODEL_LM_HEAD_W;
 }
 
 /* Number of columns of the block of logits that begins at @p first. */
@@ -86,7 +86,7 @@ static void logits_of(const struct host *k, const struct host_span *b, int64_t f
     for (int64_t i = 0; bias && i < b->n; i++)
         num_add(out + i * cols, bias + first, cols);
     if (scale != 1.0F) num_scale(out, scale, b->n * cols);
-    if (cap > 0 && host_head(k)->outputs == k->model->V) {
+    if (cap > 0 && host_head(k)->output == MODEL_LM_HEAD_W) {
         for (int64_t c = 0; c < b->n * cols; c++)
             out[c] = cap * num_tanh(out[c] / cap);
     }

@@ -138,7 +138,7 @@ static void logits_backward(const struct host *k, float *row, const struct host_
                             const struct host_columns *c, int32_t label)
 {
     const float cap =
-        host_head(k)->outputs == k->model->V ? (float)k->model->zoo.final_logit_softcapping : 0;
+        host_head(k)->output == MODEL_LM_HEAD_W ? (float)k->model->zoo.final_logit_softcapping : 0;
     const float scale =
         (float)(k->model->logits_scale * k->gradient_scale * host_head(k)->weight * t->weight);
     const float factor = (float)(1.0 / t->sum) * scale;

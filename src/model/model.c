@@ -71,33 +71,9 @@ static WSC_CHECKED enum wsc_err check_sizes(const struct zoo_model *m)
     return WSC_OK;
 }
 
-/* The error for two features that do not go together. */
-static WSC_CHECKED enum wsc_err together(const char *key, const char *with)
+/* Groups of keys and values divide the heads. */
+static WSC_CHECKED enum wsc_err check_groups(const struct zoo_model *m)
 {
-    return WSC_RAISE(WSC_CONFIG, "model.%s: not together with %s in this release", key, with);
-}
-
-/* What encoders lack in this release; of those with a decoder the params are checked as a file. */
-static WSC_CHECKED enum wsc_err check_encoder(const struct zoo_model *m)
-{
-    const bool plain = !m->norm_first_sandwich && !m->parallel_block && m->moe.num_experts == 0 &&
-                       m->position_embedding_type != ZOO_POSITION_ALIBI &&
-                       !(m->attention_sliding_window_length > 0) &&
-                       !(m->attention_logit_softcapping > 0) && !m->attention_qk_norm_layer;
-    if (!plain || m->norm_type != ZOO_LAYERNORM)
-        return WSC_RAISE(WSC_CONFIG,
-                         "model.objective: encoders have LayerNorm, sequential blocks, learned, "
-                         "fixed or rotary positions or none, and no windows, capped scores, norms "
-                         "of queries or experts in this release");
-    return WSC_OK;
-}
-
-/* Features that exist alone but not with each other. */
-static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
-{
-    if (m->objective != ZOO_CAUSAL_LM && m->objective != ZOO_SEQ2SEQ) TRY(check_encoder(m));
-    if (m->parallel_block && m->norm_first_sandwich)
-        return together("norm_first_sandwich", "parallel blocks");
     if (m->num_kv_groups > 0 && m->num_heads % m->num_kv_groups)
         return WSC_RAISE(WSC_CONFIG,
                          "model.extra_attention_params.num_kv_groups: %lld does not divide %lld "
@@ -139,7 +115,7 @@ static WSC_CHECKED enum wsc_err check_family(const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
     const int64_t T = model_sequence_length(params);
-    TRY(check_features(m));
+    TRY(check_groups(m));
     if (T > m->max_position_embeddings)
         return WSC_RAISE(WSC_CONFIG,
                          "max_sequence_length: %lld tokens, but model.max_position_embeddings is "

@@ -91,6 +91,7 @@ static struct model_head head_of(enum role role, const struct model *model,
         h.function = function_or(m->pooler_nonlinearity, model);
         if (m->objective == ZOO_REGRESSION) h.loss = MODEL_SQUARED_ERROR;
         if (m->objective != ZOO_MASKED_LM) h.dropout = m->task_dropout;
+        if (m->objective == ZOO_MASKED_LM) h.bias = m->use_ffn_bias;
         break;
     case TOKENS:
         if (m->include_padding_in_loss) h.weight = 1 / (double)h.tokens;

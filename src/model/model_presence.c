@@ -48,6 +48,8 @@ static void set_heads(bool is[static MODEL_N_PRESENCES], const struct about *a)
     is[MODEL_IF_HEAD_BIAS] = tokens && head->bias;
     is[MODEL_IF_MASKED] = head->dense == MODEL_DENSE_W;
     is[MODEL_IF_POOLED] = classes && classes->dense == MODEL_POOL_W;
+    is[MODEL_IF_POOLER_BIAS] =
+        is[MODEL_IF_POOLED] && (a->m->use_ffn_bias || a->m->name == ZOO_ESM2);
     is[MODEL_IF_CLASSES] = classes != NULL;
     is[MODEL_IF_CLASS_BIAS] = classes && classes->bias;
 }

@@ -195,7 +195,7 @@ static const struct row rows[] = {
     {"pooler.pooler.ffn.0.linear_layer.weight", "", "CC", MODEL_POOL_W, ONCE, MODEL_RULE_POOLER,
      MODEL_IF_POOLED},
     {"pooler.pooler.ffn.0.linear_layer.bias", "", "C", MODEL_POOL_B, ONCE, MODEL_RULE_ZEROS,
-     MODEL_IF_POOLED},
+     MODEL_IF_POOLER_BIAS},
     {"classifier.weight", "", "KC", MODEL_CLASS_W, ONCE, MODEL_RULE_CLASSIFIER, MODEL_IF_CLASSES},
     {"classifier.bias", "", "K", MODEL_CLASS_B, ONCE, MODEL_RULE_ZEROS, MODEL_IF_CLASS_BIAS},
     {"noise_head.conv_transpose.weight", "", "CU", MODEL_NOISE_W, ONCE, MODEL_RULE_CONDITION,

@@ -173,7 +173,7 @@ void programs_head_loss_begin(struct programs_model *k, int i)
 /* True for outputs of the vocabulary, which are scaled and may have a soft cap. */
 static bool has_vocabulary(const struct programs_model *k, int i)
 {
-    return k->model->head[i].outputs == k->model->V;
+    return k->model->head[i].output == MODEL_LM_HEAD_W;
 }
 
 float programs_head_cap(const struct programs_model *k, int i)

@@ -4,6 +4,7 @@
  * values that other families read as max_position_embeddings (patches of a latent) and vocab_size
  * (rows of the table of classes), so the model and its time are computed as for other families.
  * params_check.c calls the checks; rows of diffusion_keys.h name reader and writer. */
+#include "params_checks.h"
 #include "params_passes.h"
 #include "params_values.h"
 
@@ -104,10 +105,7 @@ static void check_refused(struct conf_parse *p, const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
     const enum zoo_position position = m->position_embedding_type;
-    const struct {
-        const char *path;
-        bool given;
-    } refused[] = {
+    const struct zoo_refused refused[] = {
         {"model.position_embedding_type", position != ZOO_POSITION_LEARNED &&
                                               position != ZOO_POSITION_FIXED &&
                                               position != ZOO_POSITION_NONE},
@@ -131,13 +129,8 @@ static void check_refused(struct conf_parse *p, const struct zoo_params *params)
         {"optimizer.gradient_noise_scale", params->optimizer.gradient_noise_scale},
         {"train_input.data_transforms", params->train_input.sink_tokens > 0},
         {"eval_input.data_transforms", params->eval_input.sink_tokens > 0}};
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        if (!refused[i].given) continue;
-        const bool row = conf_keys_find(p->table, refused[i].path) >= 0;
-        conf_diag_error(p->diag,
-                        row ? conf_parse_place(p, refused[i].path, NULL) : (struct conf_pos){0},
-                        refused[i].path, "not with diffusion transformers in this release");
-    }
+    zoo_refuse(p, refused, sizeof refused / sizeof *refused,
+               "not with diffusion transformers in this release");
 }
 
 void zoo_diffusion_check(struct conf_parse *p, struct zoo_params *params)

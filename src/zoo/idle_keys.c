@@ -94,6 +94,11 @@ static bool not_seq2seq(const struct zoo_params *p)
     return p->model.objective != ZOO_SEQ2SEQ;
 }
 
+static bool encodes_and_decodes(const struct zoo_params *p)
+{
+    return !not_seq2seq(p);
+}
+
 static bool diffuses(const struct zoo_params *p)
 {
     return p->model.objective == ZOO_DIFFUSION;
@@ -433,6 +438,17 @@ static const struct condition conditions[] = {
         "model." key, not_seq2seq, "objective is not seq2seq", NULL                                \
     }
     OF_SEQ2SEQ("tgt_vocab_size"),
+#define NOT_OF_SEQ2SEQ(key)                                                                        \
+    {                                                                                              \
+        "model." key, encodes_and_decodes,                                                         \
+            "seq2seq has initial weights of its own; hint: initializer_factor", NULL               \
+    }
+    NOT_OF_SEQ2SEQ("initializer_range"),
+    NOT_OF_SEQ2SEQ("initializer"),
+    NOT_OF_SEQ2SEQ("embedding_initializer"),
+    NOT_OF_SEQ2SEQ("output_layer_initializer"),
+    NOT_OF_SEQ2SEQ("ffn_initializer"),
+    NOT_OF_SEQ2SEQ("ffn_output_layer_initializer"),
     OF_SEQ2SEQ("extra_ids"),
     OF_SEQ2SEQ("decoder_num_hidden_layers"),
     OF_SEQ2SEQ("tgt_max_position_embeddings"),
@@ -449,6 +465,7 @@ static const struct condition conditions[] = {
     OF_SEQ2SEQ("mup_base_d_kv"),
     OF_SEQ2SEQ("decoder_attention_logits_alpha"),
 #undef OF_SEQ2SEQ
+#undef NOT_OF_SEQ2SEQ
     {"model.latent_size", not_diffusion, no_latents, NULL},
     {"model.latent_channels", not_diffusion, no_latents, NULL},
     {"model.patch_size", not_diffusion, no_latents, NULL},

@@ -70,7 +70,9 @@ static void set_head_width(struct conf_parse *p, struct zoo_model *m)
 static void check_t5_features(struct conf_parse *p, struct zoo_model *m)
 {
     const char *decoder = "model.decoder_nonlinearity", *bias = "model.use_ffn_bias",
-               *shared = "model.share_encoder_decoder_embedding";
+               *shared = "model.share_encoder_decoder_embedding",
+               *output = "model.use_bias_in_output";
+    const bool scaled = m->share_embedding_weights && !(m->mup_base_hidden_size > 0);
     if (m->decoder_nonlinearity == ZOO_SAME_FUNCTION) m->decoder_nonlinearity = m->nonlinearity;
     if (m->decoder_nonlinearity != m->nonlinearity)
         conf_diag_error(p->diag, conf_parse_place(p, decoder, NULL), decoder,
@@ -83,6 +85,10 @@ static void check_t5_features(struct conf_parse *p, struct zoo_model *m)
         conf_diag_error(p->diag, conf_parse_place(p, shared, "model.tgt_vocab_size"), shared,
                         "needs one vocabulary, but tgt_vocab_size is %lld and src_vocab_size %lld",
                         (long long)m->tgt_vocab_size, (long long)m->vocab_size);
+    if (m->use_bias_in_output && scaled)
+        conf_diag_error(p->diag, conf_parse_place(p, output, NULL), output,
+                        "not with a tied output layer, whose input is divided by the root of "
+                        "d_model; hint: share_embedding_weights: false");
     if (!conf_parse_given(p, "model.attention_type"))
         m->attention_type = m->use_transformer_initialization || m->mup_base_hidden_size > 0
                                 ? ZOO_SCALED_DOT_PRODUCT
@@ -96,10 +102,7 @@ static void check_refused_of_seq2seq(struct conf_parse *p, const struct zoo_para
     const struct zoo_model *m = &params->model;
     const bool rotary = m->position_embedding_type == ZOO_POSITION_ROTARY ||
                         m->position_embedding_type == ZOO_POSITION_ALIBI;
-    const struct {
-        const char *path;
-        bool given;
-    } refused[] = {
+    const struct zoo_refused refused[] = {
         {"model.embedding_layer_norm", m->embedding_layer_norm},
         {"model.lora_params", m->lora_params.n > 0},
         {"sparsity", params->sparsity.n > 0},
@@ -114,10 +117,8 @@ static void check_refused_of_seq2seq(struct conf_parse *p, const struct zoo_para
         {"model.scale_qk_dot_by_layer_idx", m->scale_qk_dot_by_layer_idx},
         {"model.extra_attention_params.num_kv_groups",
          m->num_kv_groups > 0 && m->num_kv_groups != m->num_heads}};
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (refused[i].given)
-            conf_diag_error(p->diag, conf_parse_place(p, refused[i].path, NULL), refused[i].path,
-                            "not with an encoder and a decoder in this release");
+    zoo_refuse(p, refused, sizeof refused / sizeof *refused,
+               "not with an encoder and a decoder in this release");
 }
 
 /* Keys that need an encoder with a decoder, or that do not go with one. */

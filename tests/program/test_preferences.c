@@ -100,6 +100,21 @@ TEST(preferences, the_mesh_trains_on_pairs)
     }
 }
 
+/* Smoothed labels are of models that predict tokens: a warning says that the key has no effect, and
+ * it has none. */
+TEST(preferences, labels_of_tokens_are_not_smoothed)
+{
+    static const char *const options[] = {"", "--set model.label_smoothing=0.3"};
+    struct job_metrics m[2] = {{0}};
+    char dir[160];
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(dir, sizeof dir, "%s", job_path("pairs_labels"));
+        CU_ASSERT_FATAL(train("", dir, options[i]) && job_read(dir, &m[i]));
+    }
+    CU_ASSERT(job_same_values(&m[0], &m[1]));
+    CU_ASSERT(job_same_times(&m[0], &m[1]));
+}
+
 /* `policy_model` of the newer releases, `model_name` of the older one, and a dump. */
 TEST(preferences, every_form_of_a_file_is_the_same_job)
 {

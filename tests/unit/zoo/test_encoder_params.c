@@ -186,3 +186,36 @@ TEST(encoder_params, renamed_keys_in_messages)
     T_TRUE(params_warn(&p, "model.lm_loss_weight: taken as 1 with loss_scaling num_tokens"));
     zoo_params_fini(&p);
 }
+
+#define T5(more)                                                                                   \
+    LOADER("T5HDF5DataProcessor", ", src_max_sequence_length: 8, tgt_max_sequence_length: 4")      \
+    "model: {src_vocab_size: 64, d_model: 16, d_kv: 8, num_heads: 2, d_ff: 32" more "}\n" OPTIM
+
+/* The root of d_model divides what enters a tied output layer, and must not divide a bias. */
+TEST(encoder_params, a_tied_output_layer_of_seq2seq_has_no_bias)
+{
+    T_TRUE(params_refused(T5(", use_bias_in_output: true"),
+                          "model.use_bias_in_output: not with a tied output layer"));
+    struct zoo_params p =
+        params_parsed(T5(", use_bias_in_output: true, share_embedding_weights: false"));
+    T_TRUE(p.model.use_bias_in_output);
+    zoo_params_fini(&p);
+}
+
+/* The Model Zoo's class of T5 has its own initial weights. */
+TEST(encoder_params, initializers_have_no_effect_on_seq2seq)
+{
+    static const char *const key[] = {"initializer_range",     "initializer",
+                                      "embedding_initializer", "output_layer_initializer",
+                                      "ffn_initializer",       "ffn_output_layer_initializer"};
+    struct zoo_params p = params_parsed(
+        T5(", initializer_range: 0.1, initializer: xavier_uniform, embedding_initializer: "
+           "xavier_uniform, output_layer_initializer: xavier_uniform, ffn_initializer: "
+           "xavier_uniform, ffn_output_layer_initializer: xavier_uniform"));
+    char part[128];
+    for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
+        (void)snprintf(part, sizeof part, "model.%s: without effect: seq2seq has", key[i]);
+        T_TRUE(params_warn(&p, part));
+    }
+    zoo_params_fini(&p);
+}
