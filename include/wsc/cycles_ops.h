@@ -204,13 +204,6 @@ double cycles_gather(const struct cycles_layout *l, double rows);
 /** Gradient of a table of @p rows rows: for each row, the sum of its tokens' gradients, until it
  *  has left at the edge. */
 double cycles_scatter(const struct cycles_layout *l, double rows);
-/** cycles_gather() of rows that are added to the features of the tokens. */
-double cycles_gather_added(const struct cycles_layout *l, double rows);
-/** cycles_gather_added() of a table of @p rows positions, of which each token takes the one of its
- *  place in its sequence. */
-double cycles_gather_positions(const struct cycles_layout *l, double rows);
-/** Gradient of a table of @p rows positions. */
-double cycles_scatter_positions(const struct cycles_layout *l, double rows);
 /** Cross entropy over the vocabulary, @p logits logits per PE. */
 double cycles_loss(const struct cycles_layout *l, double logits);
 /** Gradient of the logits from the exponentials that cycles_loss() kept. */

@@ -32,15 +32,9 @@ enum wsc_err mesh_check_colour(struct mesh_rect at, int colour)
 /* Depths in wavelets, WSE-2: comment in csl-examples allreduce/pe.csl.  WSE-3: SPADA's text says 8
  * words for the output queues; the input queues are assumed as on WSE-2. In addition, an input
  * queue holds the wavelets on the ramp. */
-static const uint8_t in[MESH_N_IN] = {6, 6, 4, 4, 2, 2, 2, 2};
-
-int mesh_held_wavelets(enum mesh_arch arch)
-{
-    return MESH_FIFO + in[0] + mesh_latencies_of(arch).ramp_down;
-}
-
 int mesh_queue_depth(const struct mesh *m, int queue)
 {
+    static const uint8_t in[MESH_N_IN] = {MESH_DEEPEST_IN, 6, 4, 4, 2, 2, 2, 2};
     static const uint8_t out[2][MESH_N_OUT] = {{2, 2, 6, 6, 2, 2}, {8, 8, 8, 8, 8, 8}};
     return queue < MESH_N_IN ? in[queue] + m->ramp_down : out[m->config.arch][queue - MESH_N_IN];
 }

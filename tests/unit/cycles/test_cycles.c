@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../../src/cycles/cycles_fitted.h"
 #include "../../../src/cycles/cycles_product.h"
+#include "../../../src/cycles/cycles_rows.h"
 #include "../../../src/cycles/cycles_vector.h"
 #include "cycles_case.h"
 
