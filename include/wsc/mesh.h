@@ -53,6 +53,9 @@ struct mesh_latencies {
 };
 /** The latencies of @p arch, one of enum mesh_arch. */
 struct mesh_latencies mesh_latencies_of(enum mesh_arch arch);
+/** Wavelets of a colour that a PE holds while it takes none: in its router, on the ramp and in the
+ *  deepest input queue. */
+int mesh_held_wavelets(enum mesh_arch arch);
 /** Find the generation whose hop takes @p hop cycles; false: none. */
 bool mesh_arch_of(int64_t hop, enum mesh_arch *arch);
 /** Format of 16-bit numbers; cb16 has 6 exponent bits with bias 31 and 9 mantissa bits. */

@@ -151,7 +151,7 @@ void cycles_patches_forward(const struct cycles_layout *l, struct cycles_breakdo
     /* Noise is added: a latent + b noise, with a and b of the sequence's time step. */
     c->elementwise += 2 * cycles_mul_tiles(l, elements) + cycles_add_tiles(l, elements);
     linear(l, &patch, MODEL_PATCH_W, c);
-    if (learns_positions(l)) c->elementwise += cycles_gather(l, l->tokens);
+    if (learns_positions(l)) c->elementwise += cycles_gather_positions(l, l->tokens);
     if (has_positions(l)) c->elementwise += cycles_residual(l, l->hidden.k);
     linear(&s, &times, MODEL_TIME0_W, c);
     linear(&s, &s.hidden, MODEL_TIME1_W, c);
@@ -166,7 +166,7 @@ void cycles_patches_backward(const struct cycles_layout *l, struct cycles_breakd
     const struct cycles_side patch = cycles_side_of(l, l->model->patch);
     const struct cycles_side times = cycles_side_of(l, l->model->frequencies);
     linear_gradient(l, &patch, MODEL_PATCH_W, c);
-    if (learns_positions(l)) c->elementwise += cycles_scatter(l, l->tokens);
+    if (learns_positions(l)) c->elementwise += cycles_scatter_positions(l, l->tokens);
     c->recompute += cycles_product(&s, &times, s.hidden.n, cycles_density_of(l, MODEL_TIME0_W));
     c->products += cycles_product(&s, &s.hidden, s.hidden.n, cycles_density_of(l, MODEL_TIME1_W));
     linear_gradient(&s, &s.hidden, MODEL_TIME1_W, c);

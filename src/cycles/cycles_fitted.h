@@ -39,11 +39,6 @@
     XX(value_relay_full, 1,                                                                        \
        "value_relay_full (t - 1), AXPYs of one or two cycles without a pause, on the mesh",        \
        "grad by columns")                                                                          \
-    XX(take, 0.5, "take + row_word k, a shared row of the table", "embed forward")                 \
-    XX(give, 4, "give + row_word k, a shared row of the table", "embed backward")                  \
-    XX(row_word, 2, "each word of a shared row", "embed forward, embed backward")                  \
-    XX(queued, 1.5, "queued rows, starts that queues absorb, WSE-3, on the mesh", "embed forward") \
-    XX(queued_tokens, 2, "min(1, queued_tokens / t) of these starts", "embed forward")             \
     XX(wait, 0.886, "wait cols^wait_cols, columns that wait for each other", "phi")                \
     XX(wait_cols, 0.085, "wait cols^wait_cols, columns that wait for each other", "phi")           \
     XX(spare_less, 0.16, "accumulators - spare_less - spare_busy busy", "phi")                     \

@@ -35,25 +35,42 @@ double cycles_total(const struct cycles_breakdown *c)
     return c->products + c->attention + c->elementwise + c->recompute;
 }
 
-/** Rows of all tables of which a token's embedding is the sum: words, types, learned positions. All
- *  rows stream past the tokens. */
-static double table_rows(const struct cycles_layout *l)
+/** Rows of the table of tokens. */
+static double token_rows(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
-    const double words = (double)(m->n_stacks > 1 ? m->stack[l->stack].V : m->V);
-    const double types = (double)m->token_types;
-    const bool learned = m->zoo.position_embedding_type == ZOO_POSITION_LEARNED;
-    return words + types + (learned ? (double)m->stack[l->stack].table_rows : 0);
+    return (double)(m->n_stacks > 1 ? m->stack[l->stack].V : m->V);
 }
 
+/** Rows of the table of positions; 0: none, or with @p learned none that is learned. */
+static double position_rows(const struct cycles_layout *l, bool learned)
+{
+    const enum zoo_position type = l->model->zoo.position_embedding_type;
+    if (type == ZOO_POSITION_LEARNED) return (double)l->model->stack[l->stack].table_rows;
+    return type == ZOO_POSITION_FIXED && !learned ? l->tokens : 0;
+}
+
+/** A token's embedding is the sum of rows of several tables, which stream past one after the
+ *  other. */
 static double embedding(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
-    const int tables =
-        1 + (m->zoo.position_embedding_type == ZOO_POSITION_LEARNED) + (m->token_types > 0);
-    double sum = cycles_gather(l, table_rows(l));
-    if (l->seqs > 1) sum += (tables - 1) * l->t * cycles_op(l->setup, l->hidden.k, l->mac);
+    const double positions = position_rows(l, false);
+    double sum = cycles_gather(l, token_rows(l));
+    if (positions > 0) sum += cycles_gather_positions(l, positions);
+    if (m->token_types > 0) sum += cycles_gather_added(l, (double)m->token_types);
     return sum + (m->zoo.embedding_layer_norm ? cycles_norm(l) : 0);
+}
+
+/** Gradients of the tables of embedding(). */
+static double embedding_gradient(const struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    const double positions = position_rows(l, true);
+    double sum = cycles_scatter(l, token_rows(l));
+    if (positions > 0) sum += cycles_scatter_positions(l, positions);
+    if (m->token_types > 0) sum += cycles_scatter(l, (double)m->token_types);
+    return sum + (m->zoo.embedding_layer_norm ? cycles_norm_gradient(l) : 0);
 }
 
 /* ---- feed-forward networks ------------------------------------------------------------------- */
@@ -351,8 +368,7 @@ static void embed_backward(const struct cycles_layout *l, struct cycles_breakdow
         cycles_patches_backward(l, c);
         return;
     }
-    c->elementwise = cycles_scatter(l, table_rows(l)) +
-                     (m->zoo.embedding_layer_norm ? cycles_norm_gradient(l) : 0);
+    c->elementwise = embedding_gradient(l);
 }
 
 static void qkv_backward(const struct cycles_layout *l, struct cycles_breakdown *c)

@@ -5,8 +5,9 @@
  * where features are added. cycles_parts.c assigns them to parts. */
 #include "cycles_rows.h"
 #include "cycles_fitted.h"
-
 #include "cycles_vector.h"
+
+#include <wsc/mesh.h>
 
 #include <math.h>
 
@@ -280,53 +281,112 @@ double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router
 
 /* ---- tables of rows -------------------------------------------------------------------------- */
 
-/** Number of tokens of a column that need a row of the table which another token of their PE needs
- *  too, if all rows are equally likely. */
-static double shared_rows(const struct cycles_layout *l, double rows)
+/* Rows of a table pass the PEs of a column one after the other. A PE delays the rows after one
+ * that several of its tokens need, by the operations of these tokens, and on WSE-3 also those after
+ * a row that it copies, by the starts of two operations. The delay of the last row is the longest
+ * chain of such delays: one PE for each row of the table, never back up the column. */
+
+/** Rows that pass a PE while it computes: its queues hold their words. */
+static double rows_ahead(const struct cycles_layout *l)
 {
-    return l->t * l->rows * (1 - exp(-(l->t - 1) / rows));
+    return mesh_held_wavelets(l->hop > 1 ? MESH_WSE3 : MESH_WSE2) / l->hidden.k;
 }
 
-/* A PE handles such a shared row through memory, and its whole column waits meanwhile. */
+/** Delay that one PE gives the stream at one row of the table. */
+struct row_delay {
+    double mean, variance; /* cycles */
+    double chance;         /* of any delay */
+};
 
-/** Delay of the last row of a table by starts of fabric operations, two starts for each row that a
- *  PE copies. Table rows arrive one after the other, and each passes PE after PE, so the delay is
- *  the longest chain of starts that is ordered by row and by PE. For n tokens, distributed
- * uniformly over the PEs of a column, this chain is the longest non-decreasing subsequence of a
- * random word. Its mean is n / rows + 2 sqrt(n) - 1.77 n^(1/6) (Tracy and Widom 2001, arXiv
- * math/9904042). With fewer PEs than sqrt(n), the terms after n / rows are the largest eigenvalue
- * of a Gaussian matrix of size rows: sqrt(n / rows) (2 sqrt(rows) - 1.77 rows^(-1/6)). */
-static double starts_in_turn(const struct cycles_layout *l)
+/** Delay when each of the t tokens of a PE needs one of @p rows rows, all equally likely (numbers
+ *  of a binomial distribution), and a token that shares its row takes @p token cycles. */
+static struct row_delay delay_of_row(const struct cycles_layout *l, double rows, double token)
 {
-    const double mean_tracy_widom = -1.7711, n = l->seqs * l->tokens;
-    const double fewer = fmax(pow(l->rows, -2.0 / 3), pow(n, -1.0 / 3));
-    if (n < 1 || !(l->setup_fabric > 0)) return 0;
-    return 2 * l->setup_fabric *
-           fmin(n, n / l->rows + sqrt(n) * fmax(0, 2 + mean_tracy_widom * fewer));
+    const double t = fmax(1, l->t), p = 1 / rows, start = 2 * l->setup_fabric;
+    const double none = pow(1 - p, t), one = t * p * pow(1 - p, t - 1);
+    const double sharing = t * p - one, squares = t * p * (1 - p) + t * p * t * p - one;
+    const double mean = start * (1 - none) + token * sharing;
+    const double square =
+        start * start * (1 - none) + token * (2 * start * sharing + token * squares);
+    return (struct row_delay){.mean = mean,
+                              .variance = fmax(0, square - mean * mean),
+                              .chance = start > 0 ? 1 - none : fmax(0, 1 - none - one)};
 }
 
-/** Cycles of starts_in_turn() that the queues of the PEs absorb where a PE has few tokens. */
-static double queued_rows(const struct cycles_layout *l)
+/** Longest chain of delays over @p rows rows and the PEs of a column, of which a PE lets @p ahead
+ *  rows pass while it computes.  With many rows the chain exceeds the mean by the largest
+ *  eigenvalue of a Gaussian matrix of one column of PEs, deviation sqrt(rows) (2 sqrt(PEs) - 1.77
+ *  PEs^(-1/6)), and where delays are rare by that of the longest non-decreasing subsequence of a
+ *  random word (Tracy and Widom 2001, arXiv math/9904042).  With few rows a row has its largest
+ *  delay of PEs / rows PEs, about sqrt(2 ln(PEs / rows)) deviations; sqrt(2 ln(1 + 2 x)) has both
+ *  limits. */
+static double longest_chain(const struct cycles_layout *l, double rows, const struct row_delay *d,
+                            double ahead)
 {
-    if (l->t < 1 || !(l->setup_fabric > 0)) return 0;
-    return cycles_fit.queued * l->rows * fmin(1, cycles_fit.queued_tokens / l->t);
+    const double mean_tracy_widom = -1.7711, places = rows * l->rows * d->chance;
+    const double fewer = fmax(pow(l->rows, -2.0 / 3), pow(fmax(1, places), -1.0 / 3));
+    const double at_once = 1 + ahead, apart = fmax(0, 1 - ahead / rows);
+    const double deviation = sqrt(d->variance / at_once * apart) *
+                             sqrt(2 * log(1 + 2 * l->rows * at_once / rows)) *
+                             fmax(0, 1 + mean_tracy_widom / 2 * fewer);
+    return rows * fmin(d->mean + deviation, l->rows * d->mean);
+}
+
+/** Rows of a table come in; a token that shares its row takes @p token cycles. */
+static double rows_in(const struct cycles_layout *l, double rows, double token)
+{
+    const struct row_delay d = delay_of_row(l, rows, token);
+    return cycles_vectors_in(l, rows * l->hidden.k) + longest_chain(l, rows, &d, rows_ahead(l));
+}
+
+/** A multiply-add of the features of one token. */
+static double token_axpy(const struct cycles_layout *l)
+{
+    return cycles_op(l->setup, l->hidden.k, l->mac);
 }
 
 /** Look up an embedding: every row of the table passes every PE, one word per cycle, and a PE
  *  copies the rows of its tokens. */
 double cycles_gather(const struct cycles_layout *l, double rows)
 {
-    const double k = l->hidden.k;
-    return cycles_vectors_in(l, rows * k) +
-           shared_rows(l, rows) * (cycles_fit.take + cycles_fit.row_word * k) +
-           fmax(0, starts_in_turn(l) - queued_rows(l));
+    return rows_in(l, rows, cycles_mul(l, l->hidden.k));
+}
+
+double cycles_gather_added(const struct cycles_layout *l, double rows)
+{
+    return rows_in(l, rows, token_axpy(l));
 }
 
 /** Gradient of an embedding's table: every row is a sum along y, to which a PE adds the gradients
  *  of its tokens with that row. */
 double cycles_scatter(const struct cycles_layout *l, double rows)
 {
-    const double k = l->hidden.k;
-    return cycles_vectors_out(l, rows * k) +
-           shared_rows(l, rows) * (cycles_fit.give + cycles_fit.row_word * k) + starts_in_turn(l);
+    const struct row_delay d = delay_of_row(l, rows, token_axpy(l));
+    return cycles_vectors_out(l, rows * l->hidden.k) + longest_chain(l, rows, &d, 0);
+}
+
+/** Delay by positions: the tokens of a PE that have the same one are as many as its sequences, and
+ *  @p at_once PEs compute at the same time. */
+static double positions(const struct cycles_layout *l, double at_once)
+{
+    const double shared = l->seqs > 1 ? l->seqs * token_axpy(l) : 0;
+    return l->tokens * (shared + 2 * l->setup_fabric) / at_once;
+}
+
+/** PEs of a column that have different positions. */
+static double apart(const struct cycles_layout *l)
+{
+    return fmax(1, l->tokens / l->q);
+}
+
+double cycles_gather_positions(const struct cycles_layout *l, double rows)
+{
+    return cycles_vectors_in(l, rows * l->hidden.k) +
+           positions(l, fmin(apart(l), 1 + rows_ahead(l)));
+}
+
+/* A PE adds its tokens of a position up while the rows before it pass. */
+double cycles_scatter_positions(const struct cycles_layout *l, double rows)
+{
+    return cycles_vectors_out(l, rows * l->hidden.k) + positions(l, apart(l));
 }

@@ -15,4 +15,11 @@ double cycles_cap(const struct cycles_layout *l, double n);
 double cycles_router_map(const struct cycles_layout *l, enum zoo_router_map map, double features);
 double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router_map map,
                                   double features);
+/** cycles_gather() of rows that are added to the features of the tokens. */
+double cycles_gather_added(const struct cycles_layout *l, double rows);
+/** cycles_gather_added() of a table of @p rows positions, of which each token takes the one of its
+ *  place in its sequence. */
+double cycles_gather_positions(const struct cycles_layout *l, double rows);
+/** Gradient of a table of @p rows positions. */
+double cycles_scatter_positions(const struct cycles_layout *l, double rows);
 #endif

@@ -4,6 +4,7 @@
  * run.c (cycles); mesh_state.h explains the layout of the data. */
 #include "mesh_flow.h"
 #include "mesh_link.h"
+#include "mesh_queue.h"
 #include "mesh_share.h"
 #include "mesh_state.h"
 #include "pool.h"
@@ -44,6 +45,11 @@ static const struct mesh_latencies latencies[] = {
 struct mesh_latencies mesh_latencies_of(enum mesh_arch arch)
 {
     return latencies[arch];
+}
+
+int mesh_held_wavelets(enum mesh_arch arch)
+{
+    return MESH_FIFO + MESH_DEEPEST_IN + latencies[arch].ramp_down;
 }
 
 bool mesh_arch_of(int64_t hop, enum mesh_arch *arch)

@@ -34,7 +34,7 @@ enum wsc_err mesh_check_colour(struct mesh_rect at, int colour)
  * queue holds the wavelets on the ramp. */
 int mesh_queue_depth(const struct mesh *m, int queue)
 {
-    static const uint8_t in[MESH_N_IN] = {6, 6, 4, 4, 2, 2, 2, 2};
+    static const uint8_t in[MESH_N_IN] = {MESH_DEEPEST_IN, 6, 4, 4, 2, 2, 2, 2};
     static const uint8_t out[2][MESH_N_OUT] = {{2, 2, 6, 6, 2, 2}, {8, 8, 8, 8, 8, 8}};
     return queue < MESH_N_IN ? in[queue] + m->ramp_down : out[m->config.arch][queue - MESH_N_IN];
 }

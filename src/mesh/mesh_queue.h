@@ -14,6 +14,9 @@ static inline struct mesh_queue *mesh_queue_of(const struct mesh_pe *pe, int que
     void *line = pe->queue + pe->slot[queue];
     return line;
 }
+/* Depth of input queue 0, the deepest, without the wavelets on the ramp. */
+enum { MESH_DEEPEST_IN = 6 };
+
 /* Number of wavelets that a queue holds on this machine: input queue 0 .. 7, output queue
  * MESH_N_IN + 0 .. 5. */
 int mesh_queue_depth(const struct mesh *m, int queue);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../../src/cycles/cycles_fitted.h"
 #include "../../../src/cycles/cycles_product.h"
+#include "../../../src/cycles/cycles_rows.h"
 #include "../../../src/cycles/cycles_vector.h"
 #include "cycles_case.h"
 
@@ -104,6 +105,52 @@ TEST(cycles, hidden_scores_cost_what_the_machine_says)
     }
     cycles_layout_round_robin(&l, 1); /* the mesh skips them */
     T_NEAR(l.q_mean, 2, 1e-12);
+    model_destroy(&r.model);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* Without tokens that share a row a table takes the time in which it streams. With one row a PE
+ * computes all of its tokens one after the other, and no PE waits for another. */
+TEST(cycles, a_table_of_one_row_and_of_very_many)
+{
+    struct rig r;
+    struct cycles_layout l;
+    rig_open(&r, (struct model_case){64, 1, 2, 64, 128}, HW_STREAM_BLOCK);
+    r.cluster.wafer.pe_rows = 16;
+    cycles_layout_init(&l, &r.hw, r.model, 1, 1);
+    const double k = l.hidden.k, many = 1e9;
+    T_NEAR(l.t, 8, 0);
+    T_NEAR(cycles_gather(&l, many) / cycles_vectors_in(&l, many * k), 1, 1e-6);
+    T_NEAR(cycles_scatter(&l, many) / cycles_vectors_out(&l, many * k), 1, 1e-6);
+    T_NEAR(cycles_gather(&l, 1), cycles_vectors_in(&l, k) + l.t * cycles_mul(&l, k), 1e-9);
+    T_NEAR(cycles_gather_added(&l, 1),
+           cycles_vectors_in(&l, k) + l.t * cycles_op(l.setup, k, l.mac), 1e-9);
+    T_NEAR(cycles_scatter(&l, 1), cycles_vectors_out(&l, k) + l.t * cycles_op(l.setup, k, l.mac),
+           1e-9);
+    model_destroy(&r.model);
+}
+
+/* Tokens of one sequence have a position each. Those of several sequences share it: a PE adds as
+ * many, and in the lookup PEs take turns as far as their queues do not hold the rows. */
+TEST(cycles, positions_that_sequences_share)
+{
+    struct rig r;
+    struct cycles_layout one, four;
+    rig_open(&r, (struct model_case){64, 1, 2, 64, 128}, HW_STREAM_BLOCK);
+    r.cluster.wafer.pe_rows = 16;
+    cycles_layout_init(&one, &r.hw, r.model, 1, 1);
+    four = one;
+    cycles_layout_round_robin(&one, 1);
+    cycles_layout_round_robin(&four, 4);
+    const double k = one.hidden.k, rows = 128, axpy = cycles_op(one.setup, k, one.mac);
+    const double at_once = fmin(16, 1 + mesh_held_wavelets(MESH_WSE2) / k);
+    T_NEAR(cycles_gather_positions(&one, rows), cycles_vectors_in(&one, rows * k), 1e-9);
+    T_NEAR(cycles_scatter_positions(&one, rows), cycles_vectors_out(&one, rows * k), 1e-9);
+    T_NEAR(cycles_gather_positions(&four, rows),
+           cycles_vectors_in(&four, rows * k) + rows * 4 * axpy / at_once, 1e-9);
+    T_NEAR(cycles_scatter_positions(&four, rows),
+           cycles_vectors_out(&four, rows * k) + rows * 4 * axpy / 16, 1e-9);
     model_destroy(&r.model);
 }
 

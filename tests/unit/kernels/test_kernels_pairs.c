@@ -121,6 +121,46 @@ TEST(kernels_pairs, few_queries_in_16_bits)
     }
 }
 
+/* Adds the error of looking up, and of adding up, rows of a table of so few rows that tokens of a
+ * PE share them. */
+static void take_few_rows(const struct hw *hw, int64_t rows, struct errors *e)
+{
+    const struct kernels_row *row;
+    T_OK(kernels_row_find("embedding", &row));
+    for (int i = 0; i < 8; i++) {
+        const int h = i % 2 ? 8 : 32;
+        const struct programs_case c = {.hw = hw,
+                                        .arch = hw->cluster->wafer.hop_cycles > 1 ? MESH_WSE3
+                                                                                  : MESH_WSE2,
+                                        .w = 2,
+                                        .h = h,
+                                        .tokens = h * (i % 4 < 2 ? 4 : 16),
+                                        .samples = 1,
+                                        .features = 4,
+                                        .vocab = rows,
+                                        .backward = i >= 4,
+                                        .seed = 1};
+        struct programs_result r;
+        T_OK(kernels_row_run(row, &c, &r));
+        e->error[e->n++] = fabs(log(r.analytical / (double)r.stats.cycles));
+    }
+}
+
+TEST(kernels_pairs, tables_of_few_rows)
+{
+    static const int64_t rows[] = {2, 5, 16, 33, 64, 256};
+    for (int generation = 0; generation < 2; generation++) {
+        struct errors e = {.n = 0};
+        struct hw_machine cluster = model_case_cs2();
+        const struct hw hw = {.cluster = &cluster};
+        if (generation) read_cs3(&cluster);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            take_few_rows(&hw, rows[i], &e);
+        expect_below(&e, 0.12, 0.5);
+        if (generation) hw_machine_fini(&cluster);
+    }
+}
+
 /* Ten of those that `wsc validate --mesh --sparse` compares, of another seed. */
 TEST(kernels_pairs, sparse_matrices_too)
 {

@@ -170,11 +170,11 @@ TEST(scaling_study, faults_are_left_out_in_turn)
     int n;
     const struct scaling_sweep sweep =
         set_up((const char *const[]){"cluster.faults+=straggler:wafer=0,factor=2",
-                                     "cluster.faults+=slow_link:wafer=0,factor=50", NULL});
+                                     "cluster.faults+=slow_link:wafer=0,factor=200", NULL});
     T_OK(scaling_faults(&sweep, &v, &n));
     T_EQ(n, 3);
     T_STR(v[0].name, "with all faults");
-    T_STR(v[2].name, "without slow_link:wafer=0,factor=50");
+    T_STR(v[2].name, "without slow_link:wafer=0,factor=200");
     T_OK(scaling_run(&sweep, &row));
     T_EQ(v[0].row[1].step_time_ps, row[1].step_time_ps);
     wsc_free(row);
