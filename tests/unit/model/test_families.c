@@ -386,9 +386,6 @@ TEST(families, features_that_exclude_each_other)
 {
     const struct family base = {.size = {32, 1, 4, 24, 16}, .vocab = 50};
     struct family f = base;
-    f.parallel = f.sandwich = true;
-    refuse(f, "norm_first_sandwich");
-    f = base;
     f.kv = 3;
     refuse(f, "num_kv_groups");
     f = base;
