@@ -58,30 +58,40 @@ static struct host_row_norm norm_of(const struct host *k, enum model_tensor_kind
                                   .bias = k->stage.vector[weight + 1]};
 }
 
+/* The norm of one row, rounded to an operand. */
+static void norm_to_operand(const struct host *k, const struct host_row_norm *norm, const float *x,
+                            const float *stats, void *out, int thread)
+{
+    float *row = k->fp32 ? out : host_thread(k, thread, HOST_ROW);
+    host_row_norm(norm, x, stats, row);
+    if (!k->fp32) host_narrow(k, out, row, k->model->C);
+}
+
 /* @p out has the rows of the block alone; statistics are those of the whole share, two floats a
  * row. */
 void host_norm_again(const struct host *k, const struct host_span *b, enum model_tensor_kind weight,
                      const float *x, const float *stats, void *out, int thread)
 {
     const struct host_row_norm norm = norm_of(k, weight);
-    int64_t C = k->model->C;
-    float *row = host_thread(k, thread, HOST_ROW);
-    for (int64_t i = 0; i < b->n; i++) {
-        void *to = host_at(k, out, i * C);
-        const float *from = x + (b->row + i) * C;
-        host_row_norm(&norm, from, stats + 2 * (b->row + i), k->fp32 ? to : row);
-        if (!k->fp32) host_narrow(k, to, row, C);
-    }
+    const int64_t C = k->model->C;
+    for (int64_t i = 0; i < b->n; i++)
+        norm_to_operand(k, &norm, x + (b->row + i) * C, stats + 2 * (b->row + i),
+                        host_at(k, out, i * C), thread);
 }
 
+/* One pass over the block: a row is in the first cache from its statistics to its operand. */
 void host_norm_forward(const struct host *k, const struct host_span *b,
                        enum model_tensor_kind weight, const float *x, float *stats, void *out,
                        int thread)
 {
     const struct host_row_norm norm = norm_of(k, weight);
-    for (int64_t i = b->row; i < b->row + b->n; i++)
-        host_row_norm_stats(&norm, x + i * k->model->C, stats + 2 * i);
-    host_norm_again(k, b, weight, x, stats, out, thread);
+    const int64_t C = k->model->C;
+    for (int64_t i = 0; i < b->n; i++) {
+        const float *row = x + (b->row + i) * C;
+        float *of_row = stats + 2 * (b->row + i);
+        host_row_norm_stats(&norm, row, of_row);
+        norm_to_operand(k, &norm, row, of_row, host_at(k, out, i * C), thread);
+    }
 }
 
 void host_norm_row(const struct host *k, enum model_tensor_kind weight, float *out, const float *x,
