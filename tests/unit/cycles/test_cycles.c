@@ -154,6 +154,25 @@ TEST(cycles, positions_that_sequences_share)
     model_destroy(&r.model);
 }
 
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+/* With statistics at hand a LayerNorm is a shift, a scale and both of its parameters. */
+TEST(cycles, a_norm_that_is_computed_again)
+{
+    struct rig r;
+    struct cycles_layout l;
+    rig_open(&r, (struct model_case){64, 1, 2, 64, 128}, HW_STREAM_BLOCK);
+    r.cluster.wafer.pe_rows = 16;
+    cycles_layout_init(&l, &r.hw, r.model, 1, 1);
+    const double n = l.hidden.k * l.t;
+    T_NEAR(l.t, 8, 0);
+    T_NEAR(cycles_norm_again(&l),
+           cycles_vectors_in(&l, 2 * l.hidden.k) + 2 * cycles_add(&l, n) + 2 * cycles_mul(&l, n),
+           1e-9);
+    CU_ASSERT(cycles_norm_again(&l) < cycles_norm(&l));
+    model_destroy(&r.model);
+}
+
 /* ---- encoders -------------------------------------------------------------------------------- */
 
 static void rig_open_encoder(struct rig *r, struct model_case c, enum zoo_objective objective)
