@@ -99,27 +99,35 @@ static void write_place(const struct convert_source *s, const char *key, char pl
         (void)snprintf(place, PLACE_BYTES, "%s: %s", s->path, key);
 }
 
+/* "path:line:column: key: text". */
+static void write_line(const struct convert_source *s, const char *key, const char *fmt, va_list ap,
+                       char line[PLACE_BYTES + MESSAGE_BYTES])
+{
+    write_place(s, key, line);
+    const size_t n = strlen(line);
+    (void)snprintf(line + n, 3, ": ");
+    (void)vsnprintf(line + n + 2, MESSAGE_BYTES - 2, fmt, ap);
+}
+
 enum wsc_err convert_source_raise(const struct convert_source *s, enum wsc_err code,
                                   const char *key, const char *fmt, ...)
 {
-    char place[PLACE_BYTES], text[MESSAGE_BYTES];
+    char line[PLACE_BYTES + MESSAGE_BYTES];
     va_list ap;
-    write_place(s, key, place);
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    write_line(s, key, fmt, ap, line);
     va_end(ap);
-    return WSC_RAISE(code, "%s: %s", place, text);
+    return WSC_RAISE(code, "%s", line);
 }
 
 void convert_source_warn(const struct convert_source *s, const char *key, const char *fmt, ...)
 {
-    char place[PLACE_BYTES], text[MESSAGE_BYTES];
+    char line[PLACE_BYTES + MESSAGE_BYTES];
     va_list ap;
-    write_place(s, key, place);
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    write_line(s, key, fmt, ap, line);
     va_end(ap);
-    WSC_WARNING("%s: %s", place, text);
+    WSC_WARNING("%s", line);
 }
 
 /* ---- errors of the params -------------------------------------------------------------------- */

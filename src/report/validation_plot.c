@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { HEIGHT = 720 };
+enum { HEIGHT = 840 };
 
 /* Markers of gnuplot in pairs: hollow, and filled at the next number. */
 static const struct site_marker {
@@ -63,7 +63,7 @@ static int add_data(struct wsc_text *t, const struct validation_table *v, int m,
 static int add_ticks(struct wsc_text *t, const struct validation_table *v)
 {
     int x = 0;
-    wsc_text_add(t, "set xtics rotate by 60 right (");
+    wsc_text_add(t, "set xtics rotate by 90 right (");
     for (int i = 0; i < v->n_rows; i++) {
         if (!drawn(&v->row[i])) continue;
         wsc_text_add(t, "%s", x++ ? ", " : "");
@@ -98,7 +98,7 @@ enum wsc_err report_validation_plot(const char *dir, const struct validation_tab
         if (add_data(&t, v, k / 2, k % 2)) add_curves(&curves, k / 2, k % 2);
     wsc_text_add(&curves, "\n");
     const int n = add_ticks(&t, v);
-    wsc_text_add(&t, "set xrange [0:%d]\nset bmargin 14\n", n + 1);
+    wsc_text_add(&t, "set xrange [0:%d]\nset bmargin 15\n", n + 1);
     enum wsc_err rc = wsc_text_check(&curves);
     if (!rc) {
         out_gnuplot_output(&t, "validation", curves.bytes, HEIGHT);

@@ -80,6 +80,16 @@ TEST(convert, a_precision_that_gets_lost_is_named)
     "sed -i 's/\"metadata\": {}/\"metadata\": {\"total_size\": " size "}/' "                       \
     "model.safetensors.index.json"
 #define CLASS(name) "sed -i 's/LlamaForCausalLM/" name "/' config.json"
+/* Convert a folder after a change in it; free with spawn_free(). */
+static void convert_changed(const char *change, struct spawn_result *r)
+{
+    const char *dir = job_path("changed");
+    CU_ASSERT_FATAL(spawn_ok("cp -r tests/data/hf_llama %s && cd %s && %s", dir, dir, change));
+    spawn_run(r, "\"$WSC\" convert --from hf --to cs --input %s --out %s", dir,
+              job_path("changed_cs"));
+    T_EQ(r->status, 0);
+}
+
 /* A tied head of its own values, a value that ends every run, another size than that of the tensors
  * and a class of another name are converted with a word. */
 TEST(convert, contradictions_of_a_folder_are_named)
@@ -104,12 +114,7 @@ TEST(convert, contradictions_of_a_folder_are_named)
     };
     for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
         struct spawn_result r;
-        const char *dir = job_path("contradicts");
-        CU_ASSERT_FATAL(
-            spawn_ok("cp -r tests/data/hf_llama %s && cd %s && %s", dir, dir, change[i]));
-        spawn_run(&r, "\"$WSC\" convert --from hf --to cs --input %s --out %s", dir,
-                  job_path("contradicts_cs"));
-        T_EQ(r.status, 0);
+        convert_changed(change[i], &r);
         CU_ASSERT_PTR_NOT_NULL(strstr(r.err, says[i]));
         CU_ASSERT(strchr(r.err, '\n') == strrchr(r.err, '\n'));
         spawn_free(&r);
@@ -124,12 +129,7 @@ TEST(convert, a_folder_that_agrees_is_converted_in_silence)
                                          "sed -i 's/\"architectures\".*\\],//' config.json"};
     for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
         struct spawn_result r;
-        const char *dir = job_path("agrees");
-        CU_ASSERT_FATAL(
-            spawn_ok("cp -r tests/data/hf_llama %s && cd %s && %s", dir, dir, change[i]));
-        spawn_run(&r, "\"$WSC\" convert --from hf --to cs --input %s --out %s", dir,
-                  job_path("agrees_cs"));
-        T_EQ(r.status, 0);
+        convert_changed(change[i], &r);
         T_STR(r.err, "");
         spawn_free(&r);
     }

@@ -30,19 +30,22 @@ static void run_with(int64_t num_csx, const char *const *sets, int n_steps, stru
  *
  * With one shard, one wafer and a window that holds the whole step, nothing waits for a credit.
  * Let R, L be rate and latency of the link, w_k and g_k the bytes of a stage's weights and
- * gradient, c_k the time of its cycles, l the stage latency, d the time across the wafer.  The link
- * down sends transfer i when its weights are updated (r_s) and the transfer before has left: sent_i
- * = max(r_s, left_{i-1}),  left_i = sent_i + w_s / R, first byte at sent_i + L, last byte at left_i
- * + L. The wafer begins a stage with its first byte and ends it when it has computed, when the last
- * byte has arrived at its PE, and (backward) when the gradient has left through the link up, which
- * starts with the first finished row f_k and carries what has passed the I/O: begin_i =
- * max(end_{i-1}, sent_i + L) end_i = max(begin_i + l + c_i, left_i + L + d, begin_i + l + bytes_i /
- * io + d, begin_i + spill_i / io) first_i = min(begin_i + l + f_i, end_i) up_i = max(end_i, first_i
- * + g_s / io, max(first_i, up_{i-1}) + g_s / R); end_i := up_i. The step ends when the samples of
- * the next one have come in, which began when it did. The gradient is complete in MemoryX at up_i +
- * L.  When the last one is, and with it the norm, stages are updated in forward order after the
- * fixed latency u at rate U: r_0 = max(r_last of the step before, last gradient + u) + n_0 / U, r_s
- * = r_{s-1} + n_s / U.
+ * gradient, c_k the time of its cycles, l the stage latency, d the way across the wafer.  The link
+ * down sends transfer i when its weights are updated (r_s) and the transfer before has left:
+ *     sent_i = max(r_s, left_{i-1}),  left_i = sent_i + w_s / R,
+ *     first byte at sent_i + L, last byte at left_i + L.
+ * The wafer begins a stage with its first byte and ends it when it has computed, when the last
+ * byte is at its PE, and (backward) when the gradient has left through the link up, which starts
+ * with the first finished row f_k and carries what has passed the I/O:
+ *     begin_i = max(end_{i-1}, sent_i + L)
+ *     end_i = max(begin_i + l + c_i, left_i + L + d, begin_i + l + bytes_i / io + d,
+ *                 begin_i + spill_i / io)
+ *     first_i = min(begin_i + l + f_i, end_i)
+ *     up_i = max(end_i, first_i + g_s / io, max(first_i, up_{i-1}) + g_s / R); end_i := up_i.
+ * The step ends when the samples of the next one have come in, which began when it did.
+ * The gradient is complete in MemoryX at up_i + L.  When the last one is, and with it the norm,
+ * stages are updated in forward order after the fixed latency u at rate U:
+ *     r_0 = max(r_last of the step before, last gradient + u) + n_0 / U,  r_s = r_{s-1} + n_s / U.
  */
 
 struct form {
