@@ -86,6 +86,7 @@ for part in $parts; do
         ;;
     esac
 done
+need_built "$wsc"
 # shellcheck disable=SC2086 # a list
 begin_parts "$(echo $parts | wc -w)" 20
 # shellcheck disable=SC2086 # a list

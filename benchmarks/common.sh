@@ -17,6 +17,15 @@ export PYTHONDONTWRITEBYTECODE=1
 by_line=
 if command -v stdbuf >/dev/null; then by_line='stdbuf -oL'; fi
 
+# Ends the run unless all programs are built.
+need_built() { # PROGRAM...
+    for program; do
+        [ -x "$program" ] && continue
+        echo "$program: not built; hint: make $(basename "$program" | sed 's/^wsc$/all/;t;s/.*/benches/')" >&2
+        exit 1
+    done
+}
+
 begin_parts() { # NUMBER MINUTES
     all_parts=$1
     BENCH_MINUTES=${BENCH_MINUTES:-$2}

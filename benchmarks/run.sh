@@ -18,6 +18,7 @@ parts='sgemm simulate mesh train sparse sparse_step'
 
 has_torch() { /usr/bin/python3 -c 'import torch, h5py' 2>/dev/null; }
 
+need_built "$wsc" "$out/sgemm_peak" "$out/simulate" "$out/sparse_products" "$out/mesh_speed"
 begin_parts 6 5
 # shellcheck disable=SC2086 # a list
 drop_results $parts

@@ -427,7 +427,8 @@ TEST(launch, benchmarks_end_when_their_time_is_over)
     spawn_run(
         &r,
         "d=%s/bench; mkdir -p $d/bin $d/benchmarks && ln -s \"$(realpath $WSC)\" $d/bin/wsc && "
-        "for p in sgemm_peak simulate mesh_speed; do printf '#!/bin/sh\\necho {>$2\\nexec sleep "
+        "for p in sgemm_peak simulate sparse_products mesh_speed; do printf '#!/bin/sh\\necho "
+        "{>$2\\nexec sleep "
         "60\\n' >$d/benchmarks/$p; done; chmod +x $d/benchmarks/*; "
         "sed 's/ \\* 60))$/ * 2))/' benchmarks/common.sh >$d/common.sh; cp benchmarks/run.sh $d; "
         "BENCH_MINUTES=1 sh $d/run.sh $d && python3 -m json.tool $d/benchmarks/results.json "
@@ -438,6 +439,21 @@ TEST(launch, benchmarks_end_when_their_time_is_over)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "simulation: skipped what does not fit"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "mesh: skipped what does not fit"));
     T_EQ(r.status, 0);
+    spawn_free(&r);
+}
+
+/* A program that is not built ends the run before anything is measured, with the target of it. */
+TEST(launch, benchmarks_name_the_target_of_a_missing_program)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "d=%s/unbuilt; mkdir -p $d/bin && sh benchmarks/run.sh $d 2>&1; "
+              "ln -s \"$(realpath $WSC)\" $d/bin/wsc && sh benchmarks/run.sh $d 2>&1",
+              stand_ins());
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "/bin/wsc: not built; hint: make all\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "/sgemm_peak: not built; hint: make benches\n"));
+    CU_ASSERT_PTR_NULL(strstr(r.out, "=="));
     spawn_free(&r);
 }
 
