@@ -102,6 +102,10 @@ static void write_place(const struct convert_source *s, const char *key, char pl
 /* "path:line:column: key: text". */
 static void write_line(const struct convert_source *s, const char *key, const char *fmt, va_list ap,
                        char line[PLACE_BYTES + MESSAGE_BYTES])
+    __attribute__((format(printf, 3, 0)));
+
+static void write_line(const struct convert_source *s, const char *key, const char *fmt, va_list ap,
+                       char line[PLACE_BYTES + MESSAGE_BYTES])
 {
     write_place(s, key, line);
     const size_t n = strlen(line);

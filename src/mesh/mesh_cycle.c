@@ -254,7 +254,7 @@ bool mesh_region_batch(struct mesh_region *r)
 
 void mesh_region_examine(struct mesh_region *r)
 {
-    for (int side = 0; side < MESH_SIDES && r->batch == r->m->round; side++)
+    for (enum mesh_side side = 0; side < MESH_SIDES && r->batch == r->m->round; side++)
         mesh_mailbox_take(r, side, r->batch);
     mesh_fire_timers(r);
     mesh_flow_look(r);

@@ -405,7 +405,7 @@ struct region_totals {
 static void add_crossings(const struct mesh_flow *f, const struct stream_totals *totals,
                           int64_t from, bool is_late, struct mesh_flow_crossings *all)
 {
-    const int side = mesh_flow_side(from);
+    const enum mesh_side side = mesh_flow_side(from);
     for (int i = 0; i < 2; i++)
         all->leaving[i] += totals->crosses[i];
     if (is_late && totals->crosses[0] + totals->crosses[1]) all->late_leaves = true;

@@ -76,7 +76,7 @@ static bool can_run(const struct mesh_region *r, int64_t k, int64_t block, int64
     const uint8_t *ran = r->wave.ran;
     if (k && block && ran[block - 1] < k) return false;
     if (k && block + 1 < r->n_blocks && ran[block + 1] < k) return false;
-    for (int side = 0; side < MESH_SIDES; side++) {
+    for (enum mesh_side side = 0; side < MESH_SIDES; side++) {
         if (!is_beside(r, side, block) || has_run_until(r, side, r->batch + k, now)) continue;
         *awaited = (struct mesh_awaited){side, r->batch + k};
         return false;
@@ -88,11 +88,11 @@ static bool can_run(const struct mesh_region *r, int64_t k, int64_t block, int64
 static void run(struct mesh_region *r, int64_t k, int64_t block, int64_t onward)
 {
     const int64_t now = r->batch + k;
-    for (int side = 0; side < MESH_SIDES && now > r->m->round; side++)
+    for (enum mesh_side side = 0; side < MESH_SIDES && now > r->m->round; side++)
         if (is_beside(r, side, block)) mesh_mailbox_take(r, side, now);
     mesh_block_cycle(r, now, block, block + onward);
     r->wave.ran[block]++;
-    for (int side = 0; side < MESH_SIDES; side++)
+    for (enum mesh_side side = 0; side < MESH_SIDES; side++)
         if (is_beside(r, side, block)) publish(r, side);
 }
 
@@ -173,7 +173,7 @@ void mesh_wave_begin(struct mesh_region *r)
     struct mesh_wave *w = &r->wave;
     memset(w->ran, 0, (size_t)r->n_blocks * sizeof *w->ran);
     w->step = 0;
-    for (int side = 0; side < MESH_SIDES; side++)
+    for (enum mesh_side side = 0; side < MESH_SIDES; side++)
         w->diagonal[side] = 0;
     mesh_flow_begin(r);
 }
@@ -183,7 +183,7 @@ void mesh_wave_begin(struct mesh_region *r)
 static bool run_some(struct mesh_region *r, int64_t now)
 {
     bool ran = false;
-    for (int side = 0; side < MESH_SIDES; side++) {
+    for (enum mesh_side side = 0; side < MESH_SIDES; side++) {
         r->wave.awaited[side].cycle = 0;
         ran |= run_from_border(r, side, now);
     }
@@ -208,7 +208,7 @@ bool mesh_wave_run(struct mesh_region *r, int64_t now)
 bool mesh_wave_can_continue(const void *region)
 {
     const struct mesh_region *r = region;
-    for (int side = 0; side < MESH_SIDES; side++) {
+    for (enum mesh_side side = 0; side < MESH_SIDES; side++) {
         const struct mesh_awaited *a = &r->wave.awaited[side];
         if (a->cycle && has_run_until(r, a->side, a->cycle, 0)) return true;
     }

@@ -104,7 +104,7 @@ static const struct loss_kind {
     [MODEL_PREFERENCE] = {entropy, entropy_backward, add_pairs, .classes = true},
     [MODEL_SPAN_ENTROPY] = {programs_run_spans, programs_run_spans_backward, add_answers,
                             .ends = true},
-    [MODEL_SQUARED_ERROR] = {squares, squares_backward, add_squares},
+    [MODEL_SQUARED_ERROR] = {squares, squares_backward, .add = add_squares},
     [MODEL_NOISE_ERROR] = {0},
 };
 
