@@ -60,8 +60,7 @@ def of_sparse_steps(part):
     by_sparsity = {}
     for step in part["steps"]:
         if step:
-            by_sparsity.setdefault(step["sparsity"], []).append(
-                step["dense_cpu_s"] / step["sparse_cpu_s"])
+            by_sparsity.setdefault(step["sparsity"], []).append(step["ratio"])
     for sparsity, ratios in by_sparsity.items():
         yield f"sparse step at {sparsity}, times dense", statistics.median(ratios), 1
 
