@@ -197,7 +197,7 @@ static enum wsc_err find_trainings(const struct scale *c, struct study *s)
         const double tokens = c->o->tokens_per_param > 0
                                   ? c->o->tokens_per_param * (double)mean.params
                                   : c->o->tokens;
-        const double step = (double)(mean.global_batch * model_sequence_length(model->params));
+        const double step = mean.tokens_per_s / mean.samples_per_s * (double)mean.global_batch;
         TRY(scaling_over_schedule(model, c->sweep.cluster, (int64_t)(tokens / step), &mean));
         const struct scaling_breaks breaks =
             scaling_breaks_of(c->sweep.cluster, model->params, &mean);
