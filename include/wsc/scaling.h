@@ -271,5 +271,8 @@ double scaling_published_loss(double flop);
  *  when that is not 0. The time is the expected time with random failures (Daly 2006). */
 struct scaling_training scaling_training(const struct scaling_row *row, double tokens,
                                          double per_param, const struct scaling_breaks *breaks);
+/** Fraction of the training's time that failures cost, 0 to 1; 1 where so many failures leave it no
+ *  end and `seconds` is infinite. */
+double scaling_restart_fraction(const struct scaling_training *training);
 
 #endif

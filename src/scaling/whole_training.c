@@ -80,3 +80,8 @@ struct scaling_training scaling_training(const struct scaling_row *row, double t
     t.loss = sparse ? NAN : scaling_published_loss(t.flop_hoffmann);
     return t;
 }
+
+double scaling_restart_fraction(const struct scaling_training *training)
+{
+    return isinf(training->seconds) ? 1 : training->restart_s / training->seconds;
+}
