@@ -193,15 +193,8 @@ static enum wsc_err find_trainings(const struct scale *c, struct study *s)
     for (int i = 0; i < r->n_rows; i++) {
         const struct scaling_model *model = &c->model[i / c->sweep.n_counts];
         out_progress_at("whole trainings", i, r->n_rows, model->name);
-        struct scaling_row mean = s->row[i];
-        const double tokens = c->o->tokens_per_param > 0
-                                  ? c->o->tokens_per_param * (double)mean.params
-                                  : c->o->tokens;
-        const double step = (double)(mean.global_batch * model_sequence_length(model->params));
-        TRY(scaling_over_schedule(model, c->sweep.cluster, (int64_t)(tokens / step), &mean));
-        const struct scaling_breaks breaks =
-            scaling_breaks_of(c->sweep.cluster, model->params, &mean);
-        s->training[i] = scaling_training(&mean, c->o->tokens, c->o->tokens_per_param, &breaks);
+        TRY(scaling_training_at(model, c->sweep.cluster, &s->row[i], c->o->tokens,
+                                c->o->tokens_per_param, &s->training[i]));
     }
     r->training = s->training;
     r->n_trainings = r->n_rows;

@@ -290,9 +290,10 @@ static const struct suffix *find_suffix(enum wsc_unit unit, const char *s, const
     for (int i = 0; i < N_SUFFIXES; i++) {
         if (suffixes[i].unit != unit) continue;
         if (n == strlen(suffixes[i].name) && !strncmp(s, suffixes[i].name, n)) return &suffixes[i];
-        /* A wrong case is the likeliest slip; then the same prefix counts. */
+        /* A wrong case is the likeliest slip, of as few letters as possible, since B and b differ
+         * by 8; then the same prefix counts. */
         int d = 2 * wsc_units_distance(name, suffixes[i].name) - (name[0] == suffixes[i].name[0]);
-        if (!strcasecmp(name, suffixes[i].name)) d = 0;
+        if (!strcasecmp(name, suffixes[i].name)) d -= 2 * MAX_NAME;
         if (d >= best) continue;
         best = d;
         *nearest = suffixes[i].name;

@@ -25,6 +25,8 @@ struct points {
 
 /* FLOPs of matrix products, forward and backward. */
 static const double flop_per_parameter_and_token = 6;
+/* Parameters, or tokens, of a training; far beyond any. */
+static const double most_counted = 1e18;
 
 static enum wsc_err read_head(const struct out_csv *r, struct points *p)
 {
@@ -51,16 +53,20 @@ static enum wsc_err read_head(const struct out_csv *r, struct points *p)
                         "name,flop,loss");
 }
 
-/* A number above 0; 0 where the file has no such column or the field is empty. */
+/* A number above 0, of parameters and tokens one that an integer of 64 bits holds; 0 where the file
+ * has no such column or the field is empty. */
 static enum wsc_err take_number(const struct out_csv *r, const struct points *p, int k,
                                 double *value)
 {
     *value = 0;
     const char *text = p->at[k] < 0 ? "" : r->field[p->at[k]];
     if (!*text) return WSC_OK;
-    if (out_parse_real(text, strlen(text), value) && isfinite(*value) && *value > 0) return WSC_OK;
-    return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: expected a number above 0, got \"%.40s\"", PLACE(r),
-                     r->column[p->at[k]], column_name[k], text);
+    const bool counts = k == PARAMS || k == TOKENS;
+    const bool reads = out_parse_real(text, strlen(text), value) && isfinite(*value);
+    if (reads && *value > 0 && (!counts || *value <= most_counted)) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: expected a number above 0%s, got \"%.40s\"",
+                     PLACE(r), r->column[p->at[k]], column_name[k], counts ? ", up to 1e18" : "",
+                     text);
 }
 
 static enum wsc_err take_use(const struct out_csv *r, const struct points *p, bool *judged)
@@ -122,9 +128,11 @@ static enum wsc_err read_all(struct out_csv *r, struct points *list)
     TRY(read_head(r, list));
     for (;;) {
         TRY(out_csv_next(r, &more));
-        if (!more) return WSC_OK;
+        if (!more) break;
         TRY(add_point(r, list));
     }
+    if (list->n) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: no training after the head line", r->path);
 }
 
 enum wsc_err law_points_read(const char *path, struct law_point **out, int *n)

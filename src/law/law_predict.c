@@ -11,10 +11,10 @@ enum wsc_err law_predict(const struct law_fit *fit, const struct scaling_model *
 {
     const struct zoo_params *p = model->params;
     struct scaling_row row;
+    struct scaling_training t;
     const int64_t per_csx = p->train_input.batch_size / p->runconfig.num_csx;
     TRY(scaling_point(model, cluster, num_csx, (per_csx ? per_csx : 1) * num_csx, &row));
-    const struct scaling_breaks breaks = scaling_breaks_of(cluster, p, &row);
-    const struct scaling_training t = scaling_training(&row, 0, tokens_per_param, &breaks);
+    TRY(scaling_training_at(model, cluster, &row, 0, tokens_per_param, &t));
     *out = (struct law_prediction){.params = row.params,
                                    .num_csx = num_csx,
                                    .tokens = t.tokens,

@@ -89,7 +89,7 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
         out_duration(text, sizeof text, r->seconds);
         report_page_value(t, text, r->seconds);
         report_page_number(t, 2, 100 * r->checkpoint_s / r->seconds, " %");
-        report_page_number(t, 2, 100 * r->restart_s / r->seconds, " %");
+        report_page_number(t, 2, 100 * scaling_restart_fraction(r), " %");
         out_si_unit(text, sizeof text, r->joules / 3600, "Wh");
         report_page_value(t, text, r->joules / 3600);
         (void)snprintf(text, sizeof text, "%.3g", r->flop);

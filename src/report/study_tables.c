@@ -347,7 +347,7 @@ static enum wsc_err print_training(const struct report_scaling *s)
         out_table_cell(table, "%s", tokens);
         out_table_cell(table, "%s", time);
         out_table_cell(table, "%.2f %%", 100 * r->checkpoint_s / r->seconds);
-        out_table_cell(table, "%.2f %%", 100 * r->restart_s / r->seconds);
+        out_table_cell(table, "%.2f %%", 100 * scaling_restart_fraction(r));
         out_table_cell(table, "%s", energy);
         out_table_cell(table, "%.3g", r->flop);
         out_table_cell(table, "%.3g", r->flop_useful);

@@ -4,7 +4,7 @@
  * expects.  The time with failures is that of Daly 2006, "A higher order estimate of the optimum
  * checkpoint interval for restart dumps", Future Generation Computer Systems 22: failures are a
  * Poisson process, and each one repeats what was done since the checkpoint before.  Called by
- * `wsc scale --tokens`. */
+ * `wsc scale --tokens` and `wsc law --predict`. */
 #include <wsc/scaling.h>
 
 #include <math.h>
@@ -79,4 +79,22 @@ struct scaling_training scaling_training(const struct scaling_row *row, double t
     const bool sparse = t.flop_useful > 0 && t.flop_useful < t.flop;
     t.loss = sparse ? NAN : scaling_published_loss(t.flop_hoffmann);
     return t;
+}
+
+double scaling_restart_fraction(const struct scaling_training *training)
+{
+    return isinf(training->seconds) ? 1 : training->restart_s / training->seconds;
+}
+
+enum wsc_err scaling_training_at(const struct scaling_model *model,
+                                 const struct hw_machine *cluster, const struct scaling_row *row,
+                                 double tokens, double per_param, struct scaling_training *out)
+{
+    struct scaling_row mean = *row;
+    const double all = per_param > 0 ? per_param * (double)row->params : tokens;
+    const double step = row->tokens_per_s / row->samples_per_s * (double)row->global_batch;
+    TRY(scaling_over_schedule(model, cluster, (int64_t)(all / step), &mean));
+    const struct scaling_breaks breaks = scaling_breaks_of(cluster, model->params, &mean);
+    *out = scaling_training(&mean, tokens, per_param, &breaks);
+    return WSC_OK;
 }

@@ -88,13 +88,13 @@ static enum wsc_err find_difference(struct comparison *c, const struct validatio
     return WSC_OK;
 }
 
-/* The point in tokens per second, by the sequence length and the rate of one system of the sweep of
- * its model @p m. */
+/* The point in tokens per second, by the tokens of a sample and the rate of one system of the sweep
+ * of its model @p m. */
 static void convert(const struct comparison *c, int m, struct validation_point *p)
 {
     const struct scaling_row *row = c->row + (ptrdiff_t)m * c->sweep->n_counts;
     if (p->unit == VALIDATION_SAMPLES_PER_S)
-        p->tokens_per_s *= (double)c->sweep->model[m].params->model.max_position_embeddings;
+        p->tokens_per_s *= row->tokens_per_s / row->samples_per_s;
     if (p->unit == VALIDATION_SPEEDUPS) p->tokens_per_s *= row->tokens_per_s / row->speedup;
     p->unit = VALIDATION_TOKENS_PER_S;
 }

@@ -303,6 +303,22 @@ static WSC_CHECKED enum wsc_err check_unused(const struct reader *r,
     return WSC_OK;
 }
 
+/* One batch of a row, in @p column: a sequence for each system, and no micro-batch above the share
+ * of a system. */
+static WSC_CHECKED enum wsc_err check_batch(const struct reader *r,
+                                            const struct validation_figure *row, enum column column,
+                                            int64_t batch)
+{
+    const int64_t share = (batch + row->num_csx - 1) / row->num_csx;
+    if (row->num_csx > batch)
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: %lld sequences for %lld systems",
+                         PLACE(r, column), (long long)batch, (long long)row->num_csx);
+    if (row->micro_batch > share)
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: %lld sequences, a system has %lld",
+                         PLACE(r, MICRO_BATCH), (long long)row->micro_batch, (long long)share);
+    return WSC_OK;
+}
+
 /* Numbers without which there is no error to state, and no line. */
 static WSC_CHECKED enum wsc_err check_numbers(const struct reader *r,
                                               const struct validation_figure *row)
@@ -312,14 +328,9 @@ static WSC_CHECKED enum wsc_err check_numbers(const struct reader *r,
     if (!(row->value > 0) && !zero)
         return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: expected a number above 0, got \"%.40s\"",
                          PLACE(r, VALUE), field_of(r, VALUE));
-    if (row->num_csx > row->global_batch)
-        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: %lld sequences for %lld systems",
-                         PLACE(r, GLOBAL_BATCH), (long long)row->global_batch,
-                         (long long)row->num_csx);
-    const int64_t share = (row->global_batch + row->num_csx - 1) / row->num_csx;
-    if (row->micro_batch > share)
-        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: %lld sequences, a system has %lld",
-                         PLACE(r, MICRO_BATCH), (long long)row->micro_batch, (long long)share);
+    TRY(check_batch(r, row, GLOBAL_BATCH, row->global_batch));
+    for (int i = 0; i < row->n_other_batches; i++)
+        TRY(check_batch(r, row, OTHER_BATCHES, row->other_batch[i]));
     for (int i = 0; i < row->n_other_batches; i++)
         if (row->other_batch[i] != row->global_batch) return WSC_OK;
     if (!row->n_other_batches) return WSC_OK;

@@ -22,10 +22,9 @@ static double seconds_of(const char *unit)
     return NAN;
 }
 
-/* What one sample counts in the unit of a rate. */
-static double figure_per_sample(const struct validation_figure *ref)
+static bool counts_tokens(const struct validation_figure *ref)
 {
-    return strcmp(ref->unit, "tokens/s") != 0 ? 1 : (double)ref->msl;
+    return !strcmp(ref->unit, "tokens/s");
 }
 
 static double rate_of_time(const struct validation_figure *ref)
@@ -35,7 +34,7 @@ static double rate_of_time(const struct validation_figure *ref)
 
 static double rate_of_rate(const struct validation_figure *ref)
 {
-    return ref->value / figure_per_sample(ref);
+    return counts_tokens(ref) ? ref->value / (double)ref->msl : ref->value;
 }
 
 static double rate_of_step(const struct validation_figure *ref)
@@ -60,7 +59,7 @@ static WSC_CHECKED enum wsc_err predict_rate(const struct validation_case *item,
                                              const struct scaling_row *row, double *value)
 {
     (void)cluster;
-    *value = row->samples_per_s * figure_per_sample(item->ref);
+    *value = counts_tokens(item->ref) ? row->tokens_per_s : row->samples_per_s;
     return WSC_OK;
 }
 
@@ -80,7 +79,7 @@ static WSC_CHECKED enum wsc_err predict_training(const struct validation_case *i
                                                  const struct scaling_row *row, double *value)
 {
     const struct scaling_breaks breaks = scaling_breaks_of(cluster, &item->params, row);
-    const double tokens = item->ref->samples * (double)item->params.model.max_position_embeddings;
+    const double tokens = item->ref->samples * (row->tokens_per_s / row->samples_per_s);
     *value = scaling_training(row, tokens, 0, &breaks).seconds / seconds_of(item->ref->unit);
     return WSC_OK;
 }
@@ -296,6 +295,7 @@ enum wsc_err validation_predict(const struct validation_case *item,
     if (!row) row = &here;
     if (!table[ref->quantity].predict)
         return WSC_RAISE(WSC_CONFIG, "%s: a figure that cannot be predicted", ref->id);
-    TRY(step_of(item, cluster, ref->num_csx, ref->global_batch, row));
-    return table[ref->quantity].predict(item, cluster, row, value);
+    enum wsc_err rc = step_of(item, cluster, ref->num_csx, ref->global_batch, row);
+    if (!rc) rc = table[ref->quantity].predict(item, cluster, row, value);
+    return validation_at_row(rc, ref, 1, ref->id);
 }

@@ -17,10 +17,8 @@ enum { MAX_SETS = 64 };
 /* What messages about `--set path=value` begin with. */
 static const char set_option[] = "--set ";
 
-/* Puts the row's file, line and column before the error @p rc just raised, which is about what the
- * row names in that column. */
-static enum wsc_err at_row(enum wsc_err rc, const struct validation_figure *ref, int column,
-                           const char *key)
+enum wsc_err validation_at_row(enum wsc_err rc, const struct validation_figure *ref, int column,
+                               const char *key)
 {
     char why[4096];
     const char *message = wsc_err_message();
@@ -90,7 +88,7 @@ static enum wsc_err load_machine(struct hw_machine *out, const struct validation
     enum wsc_err rc = hw_machine_read(path, &text, &n);
     if (rc)
         return wsc_err_hint(
-            at_row(rc, ref, ref->cluster_column, "cluster"),
+            validation_at_row(rc, ref, ref->cluster_column, "cluster"),
             "the name of a file of configs/cluster or of --machines DIR, without .yaml");
     *digest = wsc_hash64(text, n, *digest);
     rc = hw_machine_parse(out, path, text, n, c->sets, c->n_sets);
@@ -148,10 +146,10 @@ static enum wsc_err check_stands_in(const struct validation_cases *cases,
 
 static const struct {
     const char *key, *column;
-} said[] = {{"train_input.batch_size", "global_batch"},
-            {"train_input.micro_batch_size", "micro_batch"},
-            {"model.max_position_embeddings", "msl"},
-            {"runconfig.num_csx", "num_csx"}};
+} said[] = {
+    {"train_input.batch_size", "global_batch"}, {"train_input.micro_batch_size", "micro_batch"},
+    {"model.max_position_embeddings", "msl"},   {"train_input.max_sequence_length", "msl"},
+    {"eval_input.max_sequence_length", "msl"},  {"runconfig.num_csx", "num_csx"}};
 
 const char *validation_column_of_key(const char *set)
 {
@@ -223,12 +221,20 @@ static enum wsc_err read_params(struct validation_case *item, const struct valid
     enum wsc_err rc = conf_read_file(path, &bytes, &n);
     if (rc)
         return wsc_err_hint(
-            at_row(rc, ref, ref->model_column, "model"),
+            validation_at_row(rc, ref, ref->model_column, "model"),
             "the name of a file of configs/params or of --params DIR, without .yaml");
     *digest = wsc_hash64(bytes, n, *digest);
     rc = zoo_params_parse(&item->params, path, bytes, n, set, n_sets);
     wsc_free(bytes);
-    return rc && is_about_set_of(ref) ? at_row(rc, ref, ref->set_column, "set") : rc;
+    return rc && is_about_set_of(ref) ? validation_at_row(rc, ref, ref->set_column, "set") : rc;
+}
+
+/* Sequences of @p msl tokens, also where the file's input has another max_sequence_length. */
+static void set_length(struct zoo_params *params, int64_t msl)
+{
+    params->model.max_position_embeddings = msl;
+    params->train_input.max_sequence_length = 0;
+    params->eval_input.max_sequence_length = 0;
 }
 
 static enum wsc_err load_model(struct validation_case *item, const struct validation_comparison *c,
@@ -237,7 +243,7 @@ static enum wsc_err load_model(struct validation_case *item, const struct valida
     const struct validation_figure *ref = item->ref;
     enum wsc_err rc = read_params(item, c, digest);
     item->params.train_input.micro_batch_size = ref->micro_batch;
-    if (ref->msl) item->params.model.max_position_embeddings = ref->msl;
+    if (ref->msl) set_length(&item->params, ref->msl);
     if (ref->global_batch) item->params.train_input.batch_size = ref->global_batch;
     if (ref->num_csx) item->params.runconfig.num_csx = ref->num_csx;
     return rc;

@@ -40,6 +40,11 @@ enum wsc_err validation_cases_load(struct validation_cases **out,
                                    const struct validation_comparison *c, unsigned kinds,
                                    bool measured_only) WSC_CHECKED;
 void validation_cases_free(struct validation_cases **cases);
+/** Put the row's file, line and @p column, from 1, and @p key before the message of the error @p rc
+ *  just raised; @p rc. Does nothing without an error, or for a row that was not read from a file.
+ */
+enum wsc_err validation_at_row(enum wsc_err rc, const struct validation_figure *ref, int column,
+                               const char *key) WSC_CHECKED;
 /** True when @p figure says all that a prediction needs; rows of kind context may not. */
 bool validation_figure_complete(const struct validation_figure *figure);
 
@@ -64,7 +69,8 @@ bool validation_quantity_needs(enum validation_quantity quantity, enum validatio
 bool validation_quantity_predicted(enum validation_quantity quantity);
 /** True when the figure's unit is one of its quantity; *@p such_as is one that is, or NULL. */
 bool validation_unit_fits(const struct validation_figure *figure, const char **such_as);
-/** What the case's figure is on @p cluster; @p row (may be NULL) is the step of num_csx systems. */
+/** What the case's figure is on @p cluster; @p row (may be NULL) is the step of num_csx systems.
+ *  Errors name the place of the row. */
 enum wsc_err validation_predict(const struct validation_case *item,
                                 const struct hw_machine *cluster, double *value,
                                 struct scaling_row *row) WSC_CHECKED;

@@ -141,6 +141,25 @@ TEST(law, a_constant_that_no_prediction_reads_warns)
 }
 
 /* A file given twice, and a model that learns something else than those of the law. */
+/* A training that prunes on the way takes the time that `wsc scale --tokens` predicts. */
+TEST(law, a_schedule_of_sparsity_counts_in_the_time)
+{
+    const char *dir = job_path("pruned");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && { cat configs/params/gpt3_111m.yaml; printf "
+                             "'sparsity:\n    algorithm: gmp\n"
+                             "    sparsity: {type: linear, init: 0.0, slope: 0.0005}\n"
+                             "    update: {freq: 100, stop: 4000}\n'; } >%s/sp.yaml",
+                             dir, dir));
+    CU_ASSERT_FATAL(spawn_ok("\"$WSC\" law --points benchmarks/reference/laws/cerebras_gpt.csv "
+                             "--predict %s/sp.yaml --out %s && "
+                             "\"$WSC\" scale --params %s/sp.yaml --num_csx 1 --tokens 20xparams "
+                             "--out %s",
+                             dir, dir, dir, dir));
+    CU_ASSERT(spawn_ok("test \"$(sed -n 2p %s/predictions.csv | cut -d, -f6)\" = "
+                       "\"$(sed -n 2p %s/training.csv | cut -d, -f5)\"",
+                       dir, dir));
+}
+
 TEST(law, odd_predictions_are_named)
 {
     const char *dir = job_path("odd");

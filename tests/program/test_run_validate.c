@@ -224,6 +224,60 @@ TEST(validate, folders_of_own_models_and_machines_come_first)
     spawn_free(&r);
 }
 
+/* A file with a max_sequence_length of its own, as most of the Model Zoo have, is predicted for the
+ * msl of the row, as one without: for shorter and for longer sequences. */
+TEST(validate, the_msl_of_a_row_replaces_the_length_of_the_input)
+{
+    static const char *const id[] = {"shorter", "longer"};
+    struct spawn_result r;
+    char out[200], same[16];
+    const char *dir = job_path("lengths");
+    CU_ASSERT_FATAL(
+        spawn_ok("mkdir -p %s && sed 's/^train_input:/&\\n    max_sequence_length: 2048/' "
+                 "configs/params/gpt3_111m.yaml >%s/own_length.yaml && printf '%s\n"
+                 "shorter,rate,samples/s,1,own_length,1,120,auto,1024,cs2\n"
+                 "shorter2,rate,samples/s,1,gpt3_111m,1,120,auto,1024,cs2\n"
+                 "longer,rate,tokens/s,1,own_length,1,120,auto,4096,cs2\n"
+                 "longer2,rate,tokens/s,1,gpt3_111m,1,120,auto,4096,cs2\n' >%s/own.csv",
+                 dir, dir, own_head, dir));
+    spawn_run(&r, "\"$WSC\" validate --points %s/own.csv --params %s --out %s/out", dir, dir, dir);
+    T_EQ(r.status, 1); /* 1 sample/s is far off */
+    spawn_free(&r);
+    (void)snprintf(out, sizeof out, "%s/out", dir);
+    char *csv = read_whole(out, "validation.csv");
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(same, sizeof same, "%s2", id[i]);
+        T_NEAR(field(csv, id[i], PREDICTED), field(csv, same, PREDICTED), 0);
+    }
+    CU_ASSERT(field(csv, "shorter", PREDICTED) > 1000); /* 697 at 2048 tokens, 310 at 4096 */
+    free(csv);
+}
+
+/* A sample of preference optimization is a pair of sequences: 100000 samples take the same time by
+ * both quantities, without checkpoints, and a sample has 2 x 2048 tokens. */
+TEST(validate, tokens_of_pairs_are_those_of_both_sequences)
+{
+    struct spawn_result r;
+    char out[200];
+    const char *dir = job_path("pairs");
+    CU_ASSERT_FATAL(spawn_ok(
+        "mkdir -p %s && sed 's/GptHDF5MapDataProcessor/DpoHDF5DataProcessor/; "
+        "s/^model:/&\\n    dpo: {beta: 0.5}/' configs/params/gpt3_111m.yaml >%s/pair.yaml && "
+        "printf '%s,samples\nsamples,rate,samples/s,1,pair,1,120,auto,2048,cs2,\n"
+        "tokens,rate,tokens/s,1,pair,1,120,auto,2048,cs2,\n"
+        "time,time,s,1,pair,1,120,auto,2048,cs2,100000\n"
+        "training,training_time,s,1,pair,1,120,auto,2048,cs2,100000\n' >%s/own.csv",
+        dir, dir, own_head, dir));
+    spawn_run(&r, "\"$WSC\" validate --points %s/own.csv --params %s --out %s/out", dir, dir, dir);
+    T_EQ(r.status, 1);
+    spawn_free(&r);
+    (void)snprintf(out, sizeof out, "%s/out", dir);
+    char *csv = read_whole(out, "validation.csv");
+    T_NEAR(field(csv, "tokens", PREDICTED) / field(csv, "samples", PREDICTED), 4096, 1e-6);
+    T_NEAR(field(csv, "training", PREDICTED) / field(csv, "time", PREDICTED), 1, 1e-3);
+    free(csv);
+}
+
 TEST(validate, points_that_claim_to_be_fitted_are_refused)
 {
     struct spawn_result r;
@@ -254,6 +308,12 @@ TEST(validate, errors_of_what_a_row_names_have_its_place)
          "own.csv:2:52: set: model.num_heads: must be at least 1"},
         {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs2,train_input.batch_size=64",
          "own.csv:2:52: set: train_input.batch_size: the column global_batch says it"},
+        {"mine,rate,samples/s,1,bert_base,5000,5000,auto,128,cs2,",
+         "own.csv:2:1: mine: num_csx: 5000 is not in 1 .. 4096"},
+        {"mine,rate,samples/s,1,bert_base,1,512,auto,9999999,cs2,",
+         "own.csv:2:1: mine: model.max_position_embeddings: 9999999 is outside"},
+        {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs2,train_input.max_sequence_length=64",
+         "own.csv:2:52: set: train_input.max_sequence_length: the column msl says it"},
         {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs2,cluster.wafer.clock=850MHz",
          "own.csv:2:52: set: cluster.wafer.clock: is no key of the params; hint: the column "
          "cluster names a machine file"},

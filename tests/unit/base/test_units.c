@@ -140,6 +140,12 @@ TEST(units, messages_name_the_text_and_the_nearest_unit)
     expect_message(
         WSC_UNIT_RATE, "150 Gb",
         "expected a quantity such as 150 GB/s, got \"150 Gb\"; hint: did you mean Gb/s?");
+    expect_message(
+        WSC_UNIT_RATE, "150 gB/s",
+        "expected a quantity such as 150 GB/s, got \"150 gB/s\"; hint: did you mean GB/s?");
+    expect_message(
+        WSC_UNIT_RATE, "150 gb/s",
+        "expected a quantity such as 150 GB/s, got \"150 gb/s\"; hint: did you mean Gb/s?");
     expect_message(WSC_UNIT_BYTES, "48 kib",
                    "expected a quantity such as 48 KiB, got \"48 kib\"; hint: did you mean KiB?");
     expect_message(WSC_UNIT_TIME, "5", "expected a quantity such as 5 us, got \"5\"");

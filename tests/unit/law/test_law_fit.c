@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The fit of a law against scipy's (tests/fixtures/make_law_fit.py), and points that support none.
  */
+#include "../../support/case_files.h"
 #include "../../support/test.h"
 
 #include <wsc/law.h>
@@ -66,6 +67,27 @@ TEST(law_fit, points_that_do_not_determine_a_floor_get_none)
     for (int i = 0; i < n; i++)
         CU_ASSERT(fabs(scaling_published_loss(p[i].flop) - p[i].loss) < 0.02 * p[i].loss);
     wsc_free(p);
+}
+
+/* Numbers that no integer holds, and a file without trainings. */
+TEST(law_fit, points_that_cannot_be_read_are_named)
+{
+    static const struct {
+        const char *rows, *message;
+    } cases[] = {{"a,1e19,1,3\n", "points.csv:2:3: params: expected a number above 0, up to 1e18"},
+                 {"a,1,2e18,3\n", "points.csv:2:5: tokens: expected a number above 0, up to 1e18"},
+                 {"", "points.csv: no training after the head line"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct law_point *p;
+        int n;
+        const char *path = case_path("points.csv");
+        char text[80];
+        (void)snprintf(text, sizeof text, "name,params,tokens,loss\n%s", cases[i].rows);
+        case_write(path, text);
+        T_EQ(law_points_read(path, &p, &n), WSC_CONFIG);
+        if (!strstr(wsc_err_message(), cases[i].message))
+            T_STR(wsc_err_message(), cases[i].message);
+    }
 }
 
 TEST(law_fit, the_largest_is_predicted_from_the_others)

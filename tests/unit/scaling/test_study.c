@@ -398,6 +398,16 @@ TEST(scaling_training, time_energy_and_flop)
     CU_ASSERT(isnan(t.loss)); /* the law is one of dense weights */
 }
 
+/* A thousand failures for each time that the training takes: exp(1000) is above all numbers. */
+TEST(scaling_training, failures_that_leave_no_end_cost_all_of_the_time)
+{
+    const struct scaling_row row = {.tokens_per_s = 1, .joules_per_token = 2};
+    const struct scaling_breaks b = {.failures_per_s = 1, .restart_s = 5};
+    const struct scaling_training t = scaling_training(&row, 1000, 0, &b);
+    CU_ASSERT(isinf(t.seconds));
+    T_NEAR(scaling_restart_fraction(&t), 1, 0);
+}
+
 /* 100 s of steps, a checkpoint of 2 s after each 10 s: ten segments of 12 s.  With one failure in
  * 50 s and 5 s to restart each takes (50 + 5) (exp(12 / 50) - 1) = 14.9187 s. */
 TEST(scaling_training, checkpoints_and_failures_add_time)
@@ -414,6 +424,7 @@ TEST(scaling_training, checkpoints_and_failures_add_time)
     t = scaling_training(&row, 1000, 0, &b);
     T_NEAR(t.seconds, 550 * expm1(0.24), 1e-9);
     T_NEAR(t.restart_s, t.seconds - 120, 1e-9);
+    T_NEAR(scaling_restart_fraction(&t), 1 - 120 / t.seconds, 1e-12);
     b.interval_s = 0; /* nothing is saved: a failure begins the whole training again */
     t = scaling_training(&row, 1000, 0, &b);
     T_NEAR(t.seconds, 55 * expm1(2), 1e-9);

@@ -79,7 +79,8 @@ TEST(comparable_points, other_models_say_nothing_and_unknown_conditions_pass)
     T_STR(skipped, "");
 }
 
-/* Two systems of the sweep train 2 x 90 tokens/s where one trains 100: a speedup of 1.5 is 150. */
+/* Two systems of the sweep train 2 x 90 tokens/s where one trains 100: a speedup of 1.5 is 150.  A
+ * sample of the sweep has 4 tokens, whatever positions the model has. */
 TEST(comparable_points, samples_and_speedups_become_tokens)
 {
     struct zoo_params params = {.model.max_position_embeddings = 2048};
@@ -92,13 +93,13 @@ TEST(comparable_points, samples_and_speedups_become_tokens)
     const struct scaling_model model = {"gpt", &params};
     const int64_t count[] = {1, 2};
     const struct scaling_row row[] = {
-        {.model = "gpt", .num_csx = 1, .tokens_per_s = 100, .speedup = 1},
-        {.model = "gpt", .num_csx = 2, .tokens_per_s = 180, .speedup = 1.8}};
+        {.model = "gpt", .num_csx = 1, .tokens_per_s = 100, .samples_per_s = 25, .speedup = 1},
+        {.model = "gpt", .num_csx = 2, .tokens_per_s = 180, .samples_per_s = 45, .speedup = 1.8}};
     const struct scaling_sweep sweep = {
         .model = &model, .n_models = 1, .num_csx = count, .n_counts = 2, .cluster = &machine};
     T_OK(validation_points_select(p, &n, &sweep, row, "configs/cluster", note));
     T_EQ(n, 2);
-    T_NEAR(p[0].tokens_per_s, 3 * 2048, 0);
+    T_NEAR(p[0].tokens_per_s, 3 * 4, 0);
     T_NEAR(p[1].tokens_per_s, 150, 1e-12);
     T_EQ(p[1].unit, VALIDATION_TOKENS_PER_S);
     hw_machine_fini(&machine);

@@ -223,7 +223,11 @@ TEST(reference, errors_of_a_row_as_a_whole)
         {"a,rate,samples/s,1,,g,8,4,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:25: global_batch: 4 sequences for 8 systems"},
         {"a,rate,samples/s,1,,g,2,7,5,8,c,,validation,5 %,w,,s,,st,fa,,\n",
-         "bad.csv:2:27: micro_batch: 5 sequences, a system has 4"}};
+         "bad.csv:2:27: micro_batch: 5 sequences, a system has 4"},
+        {"a,slope,ms/sequence,1,,g,2,7,4,8,c,,validation,5 %,w,,s,9 6,st,fa,,\n",
+         "bad.csv:2:30: micro_batch: 4 sequences, a system has 3"},
+        {"a,slope,ms/sequence,1,,g,2,7,auto,8,c,,validation,5 %,w,,s,9 1,st,fa,,\n",
+         "bad.csv:2:60: other_batches: 1 sequences for 2 systems"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check_row(&rows[i]);
 }
