@@ -141,8 +141,7 @@ int conf_choice_find(const struct conf_choice *choices, const struct conf_node *
 {
     bool is_bool, truth = false;
     const char *text = "null";
-    bool empty = node->kind != CONF_NODE_SCALAR && !node->n;
-    if (!conf_node_is_null(node) && !empty) {
+    if (!conf_node_is_null(node)) {
         if (node->kind != CONF_NODE_SCALAR) return -1;
         is_bool = conf_parse_bool(node->text, &truth);
         text = !is_bool ? node->text : truth ? "true" : "false";
@@ -239,11 +238,12 @@ void conf_key_default(struct conf_parse *p, int row)
         read_typed(p, key, &node);
 }
 
-/* Values that mean "off", or nothing. */
+/* Values that mean "off", or nothing: an empty list or map is null here. */
 void conf_key_check_only(const struct conf_parse *p, const struct conf_key *key,
                          const struct conf_node *node)
 {
-    if (conf_choice_find(key->choices, node) >= 0) return;
+    const bool empty = node->kind != CONF_NODE_SCALAR && !node->n;
+    if (conf_choice_find(key->choices, empty ? NULL : node) >= 0) return;
     if (key->refusal)
         conf_diag_error(p->diag, node->pos, key->path, "%s", key->refusal);
     else

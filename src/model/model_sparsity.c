@@ -9,13 +9,14 @@
 
 /* What cstorch asks of the tensors of an entry: a dimension that the groups divide; rows and
  * columns where masks are chosen by column. */
-static enum wsc_err check_shape(const struct model_tensor *t, const struct zoo_sparsity *s)
+static enum wsc_err check_shape(const struct model_tensor *t, const struct zoo_sparsity *s,
+                                const char *place)
 {
     const long long groups = zoo_sparsity_groups(s);
     const bool in = s->in_groups > 0, by_column = s->init_method == ZOO_MASK_BALANCED_TOPK;
     bool divides = false;
     if ((in || by_column) && t->n_dims != 2)
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "sparsity.%s: %s is no matrix",
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: %s: %s is no matrix", place,
                                       in ? "balance_in_groups" : "init_method: balanced-topk",
                                       t->name),
                             "param_filter selects tensors by their names");
@@ -23,9 +24,9 @@ static enum wsc_err check_shape(const struct model_tensor *t, const struct zoo_s
         divides = divides || t->shape[d] % groups == 0;
     if (divides) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "sparsity.balance_%s_groups: no dimension of %s is a multiple of "
+                                  "%s: balance_%s_groups: no dimension of %s is a multiple of "
                                   "%lld",
-                                  in ? "in" : "out", t->name, groups),
+                                  place, in ? "in" : "out", t->name, groups),
                         "param_filter selects tensors by their names");
 }
 
@@ -36,7 +37,8 @@ enum wsc_err model_take_sparsity(struct model *model, const struct zoo_params *p
     for (int i = 0; i < model->n_tensors; i++) {
         struct model_tensor *t = &model->tensor[i];
         t->sparsity = zoo_sparsity_find(list, t->name, t->n_dims);
-        if (t->sparsity >= 0) TRY(check_shape(t, &list->entry[t->sparsity]));
+        if (t->sparsity >= 0)
+            TRY(check_shape(t, &list->entry[t->sparsity], zoo_params_place(params, "sparsity")));
     }
     if (!list->n) return WSC_OK;
     TRY_NEW(model->sparsity, WSC_MEM_MODEL, list->n);

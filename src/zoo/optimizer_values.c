@@ -4,6 +4,8 @@
  * the rows of params_keys.c name. */
 #include "params_values.h"
 
+#include <math.h>
+
 /* ---- lists of two ---------------------------------------------------------------------------- */
 
 /* Read `[a, b]`; false after an error. */
@@ -78,6 +80,19 @@ void zoo_write_step_sizes(struct wsc_text *out, const void *optimizer, const str
     write_two(out, o->step_min, o->step_max);
 }
 
+/* eps keeps a division by 0 away, in 32 bits. */
+static void check_eps(struct conf_parse *p, const struct conf_key *key,
+                      const struct conf_node *node, double eps)
+{
+    if (!(eps > 0))
+        conf_diag_error(p->diag, node->pos, key->path, "must be greater than 0, got %.15g", eps);
+    else if (!((float)eps > 0) || isinf((float)eps))
+        conf_diag_error(
+            p->diag, node->pos, key->path,
+            "%.15g is %s in 32 bits; hint: 1e-45 is the least number, 3e38 the greatest", eps,
+            eps < 1 ? "0" : "infinite");
+}
+
 /* Adafactor has two eps, other optimizers one. */
 void zoo_read_eps(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                   void *optimizer)
@@ -86,11 +101,8 @@ void zoo_read_eps(struct conf_parse *p, const struct conf_key *key, const struct
     const bool two = node->kind == CONF_NODE_LIST;
     if (!two && !conf_read_double(p, key->path, node, &o->eps)) return;
     if (two && !read_two(p, key, node, &o->eps, &o->eps_rms)) return;
-    if (!(o->eps > 0))
-        conf_diag_error(p->diag, node->pos, key->path, "must be greater than 0, got %.15g", o->eps);
-    if (two && !(o->eps_rms > 0))
-        conf_diag_error(p->diag, node->pos, key->path, "must be greater than 0, got %.15g",
-                        o->eps_rms);
+    check_eps(p, key, node, o->eps);
+    if (two) check_eps(p, key, node, o->eps_rms);
 }
 
 void zoo_write_eps(struct wsc_text *out, const void *optimizer, const struct conf_layout *at)

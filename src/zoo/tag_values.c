@@ -85,6 +85,10 @@ static void read_which(struct conf_parse *p, const struct conf_key *key,
 {
     struct zoo_tagged *t = entry;
     const bool list = node->kind == CONF_NODE_LIST;
+    if (list && !node->n)
+        conf_diag_error(
+            p->diag, node->pos, key->path,
+            "no tag, so no tensor has this schedule; hint: null for those without a tag");
     for (int i = 0; i < (list ? node->n : 1); i++) {
         const struct conf_node *tag = list ? node->entry[i].value : node;
         if (t->n_tags == ZOO_MAX_TAGS) {
