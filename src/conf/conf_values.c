@@ -136,12 +136,12 @@ static void read_string(struct conf_parse *p, const struct conf_key *key,
     if (!*field) p->diag->no_memory = true;
 }
 
-/* Booleans match by meaning: `yes` finds the choice "true", an empty list or map finds "null". */
+/* Booleans match by meaning: `yes` finds the choice "true". */
 int conf_choice_find(const struct conf_choice *choices, const struct conf_node *node)
 {
     bool is_bool, truth = false;
     const char *text = "null";
-    if (!conf_node_is_null(node)) {
+    if (node && !conf_node_is_null(node)) {
         if (node->kind != CONF_NODE_SCALAR) return -1;
         is_bool = conf_parse_bool(node->text, &truth);
         text = !is_bool ? node->text : truth ? "true" : "false";
