@@ -271,8 +271,8 @@ double scaling_published_loss(double flop);
  *  when that is not 0. The time is the expected time with random failures (Daly 2006). */
 struct scaling_training scaling_training(const struct scaling_row *row, double tokens,
                                          double per_param, const struct scaling_breaks *breaks);
-/** Predict a training of @p model at the point @p row of @p cluster: as scaling_training(), with
- * the mean over the schedule of the sparsity and the interruptions. Errors as those of
+/** Predict a training of @p model at the point @p row of @p cluster: scaling_training() with the
+ *  mean over the schedule of the sparsity and with the interruptions. Errors as of
  *  scaling_point(). */
 enum wsc_err scaling_training_at(const struct scaling_model *model,
                                  const struct hw_machine *cluster, const struct scaling_row *row,

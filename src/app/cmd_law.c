@@ -23,6 +23,7 @@ struct law_study {
     struct comm *comm; /* borrowed */
     struct hw_machine cluster;
     enum zoo_objective trained; /* by the ladder's models; without a ladder not used */
+    bool sparse;                /* the weights of the ladder's models; a file of points: false */
     struct law_point *point;    /* owned: those of the file, then those of the ladder */
     int n_points;
     struct law_fit fit;
@@ -70,6 +71,7 @@ static enum wsc_err run_ladder(struct law_study *s)
     enum wsc_err rc = app_load_params(s->comm, &o->config, &params);
     params.runconfig.num_csx = o->num_csx;
     s->trained = params.model.objective;
+    s->sparse = params.sparsity.n > 0;
     if (!rc) rc = app_reported_once(s->comm, app_check_ranks(s->comm, &params, &s->cluster));
     zoo_params_fini(&params);
     if (!rc) rc = app_read_params(s->comm, &o->config, &bytes, &n);
@@ -101,6 +103,17 @@ static void warn_of_another_objective(const struct law_study *s, const char *pat
                 path, ladder ? "what those of --sizes learn" : "the next token of a text");
 }
 
+/* Sparse weights learn less with as many FLOPs of the dense model as the law counts. */
+static void warn_of_sparsity(const struct law_study *s, const char *path,
+                             const struct zoo_params *params)
+{
+    const bool sparse = params->sparsity.n > 0;
+    if (sparse == s->sparse) return;
+    WSC_WARNING("--predict %s: its weights are %s and those of the law are not; its loss is "
+                "predicted as if they were",
+                path, sparse ? "sparse" : "dense");
+}
+
 /* One file of --predict, @p path, on rank 0 alone. */
 static enum wsc_err predict(struct law_study *s, const char *path)
 {
@@ -114,6 +127,7 @@ static enum wsc_err predict(struct law_study *s, const char *path)
     if (!rc) rc = app_refuse_passing_faults(&s->cluster);
     if (!rc) rc = app_warn_of_idle(path, &use, &params);
     if (!rc) warn_of_another_objective(s, path, &params);
+    if (!rc) warn_of_sparsity(s, path, &params);
     const struct scaling_model model = {.name = path, .params = &params};
     struct law_prediction *p = &s->prediction[s->n_predictions];
     if (!rc) rc = law_predict(&s->fit, &model, &s->cluster, o->num_csx, o->tokens_per_param, p);

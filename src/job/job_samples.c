@@ -31,6 +31,16 @@ static enum wsc_err identify(const struct data_source *source, struct job_sample
     return WSC_OK;
 }
 
+/* A batch above the number of samples has some of them several times, which weigh more. */
+static void warn_of_repeats(const struct job_state *s)
+{
+    const int64_t batch = s->train.batch.batch_size, n = s->checkpoint.samples.n;
+    if (n < 1 || batch <= n || comm_rank(s->comm)) return;
+    WSC_WARNING("train_input.batch_size: a batch of %lld is more than the %lld samples of "
+                "train_input: some are in it more than once",
+                (long long)batch, (long long)n);
+}
+
 /* The ranks that read samples have the same ones (job_same.c), so the first of them looks. */
 enum wsc_err job_identify_samples(struct job_state *s, bool *report)
 {
@@ -42,6 +52,7 @@ enum wsc_err job_identify_samples(struct job_state *s, bool *report)
     TRY(comm_agree(s->comm, identify(first ? source : NULL, samples), report));
     samples->n = comm_max(s->comm, samples->n);
     samples->hash = comm_max(s->comm, samples->hash);
+    warn_of_repeats(s);
     return WSC_OK;
 }
 

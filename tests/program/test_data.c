@@ -272,6 +272,24 @@ TEST(data, data_that_do_not_repeat_end_the_run_with_a_hint)
     spawn_free(&r);
 }
 
+TEST(data, a_batch_above_the_number_of_samples_warns_once)
+{
+    static const char *const batch[] = {"20", "24"};
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "mpirun --quiet -n 2 %s --set train_input.num_samples=20 --num_csx 2 "
+                  "--set train_input.batch_size=%s --num_steps 1 --model_dir %s",
+                  job_tiny(), batch[i], job_path(batch[i]));
+        T_EQ(r.status, 0);
+        const char *line = strstr(r.err, "train_input.batch_size: a batch of 24 is more than the "
+                                         "20 samples of train_input");
+        T_EQ(line != NULL, i == 1);
+        CU_ASSERT_PTR_NULL(strstr(line ? line + 1 : "", "train_input.batch_size: a batch"));
+        spawn_free(&r);
+    }
+}
+
 /* Weights that need more memory than there is are not asked for when there is nothing to train on.
  */
 TEST(data, missing_data_are_told_before_weights_are_made)

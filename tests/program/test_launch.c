@@ -428,8 +428,7 @@ TEST(launch, benchmarks_end_when_their_time_is_over)
         &r,
         "d=%s/bench; mkdir -p $d/bin $d/benchmarks && ln -s \"$(realpath $WSC)\" $d/bin/wsc && "
         "for p in sgemm_peak simulate sparse_products mesh_speed; do printf '#!/bin/sh\\necho "
-        "{>$2\\nexec sleep "
-        "60\\n' >$d/benchmarks/$p; done; chmod +x $d/benchmarks/*; "
+        "{>$2\\nexec sleep 60\\n' >$d/benchmarks/$p; done; chmod +x $d/benchmarks/*; "
         "sed 's/ \\* 60))$/ * 2))/' benchmarks/common.sh >$d/common.sh; cp benchmarks/run.sh $d; "
         "BENCH_MINUTES=1 sh $d/run.sh $d && python3 -m json.tool $d/benchmarks/results.json "
         ">$d/tidy && grep -e '\"sgemm\": null' -e '\"kind\": \"host\"' $d/tidy",

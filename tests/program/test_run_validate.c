@@ -224,13 +224,24 @@ TEST(validate, folders_of_own_models_and_machines_come_first)
     spawn_free(&r);
 }
 
+/* The validation.csv of own.csv in @p dir, whose value of 1 is far off everywhere; free(). */
+static char *own_predictions(const char *dir)
+{
+    struct spawn_result r;
+    char out[200];
+    spawn_run(&r, "\"$WSC\" validate --points %s/own.csv --params %s --out %s/out", dir, dir, dir);
+    T_EQ(r.status, 1);
+    spawn_free(&r);
+    (void)snprintf(out, sizeof out, "%s/out", dir);
+    return read_whole(out, "validation.csv");
+}
+
 /* A file with a max_sequence_length of its own, as most of the Model Zoo have, is predicted for the
  * msl of the row, as one without: for shorter and for longer sequences. */
 TEST(validate, the_msl_of_a_row_replaces_the_length_of_the_input)
 {
     static const char *const id[] = {"shorter", "longer"};
-    struct spawn_result r;
-    char out[200], same[16];
+    char same[16];
     const char *dir = job_path("lengths");
     CU_ASSERT_FATAL(
         spawn_ok("mkdir -p %s && sed 's/^train_input:/&\\n    max_sequence_length: 2048/' "
@@ -240,11 +251,7 @@ TEST(validate, the_msl_of_a_row_replaces_the_length_of_the_input)
                  "longer,rate,tokens/s,1,own_length,1,120,auto,4096,cs2\n"
                  "longer2,rate,tokens/s,1,gpt3_111m,1,120,auto,4096,cs2\n' >%s/own.csv",
                  dir, dir, own_head, dir));
-    spawn_run(&r, "\"$WSC\" validate --points %s/own.csv --params %s --out %s/out", dir, dir, dir);
-    T_EQ(r.status, 1); /* 1 sample/s is far off */
-    spawn_free(&r);
-    (void)snprintf(out, sizeof out, "%s/out", dir);
-    char *csv = read_whole(out, "validation.csv");
+    char *csv = own_predictions(dir);
     for (int i = 0; i < 2; i++) {
         (void)snprintf(same, sizeof same, "%s2", id[i]);
         T_NEAR(field(csv, id[i], PREDICTED), field(csv, same, PREDICTED), 0);
@@ -257,8 +264,6 @@ TEST(validate, the_msl_of_a_row_replaces_the_length_of_the_input)
  * both quantities, without checkpoints, and a sample has 2 x 2048 tokens. */
 TEST(validate, tokens_of_pairs_are_those_of_both_sequences)
 {
-    struct spawn_result r;
-    char out[200];
     const char *dir = job_path("pairs");
     CU_ASSERT_FATAL(spawn_ok(
         "mkdir -p %s && sed 's/GptHDF5MapDataProcessor/DpoHDF5DataProcessor/; "
@@ -268,11 +273,7 @@ TEST(validate, tokens_of_pairs_are_those_of_both_sequences)
         "time,time,s,1,pair,1,120,auto,2048,cs2,100000\n"
         "training,training_time,s,1,pair,1,120,auto,2048,cs2,100000\n' >%s/own.csv",
         dir, dir, own_head, dir));
-    spawn_run(&r, "\"$WSC\" validate --points %s/own.csv --params %s --out %s/out", dir, dir, dir);
-    T_EQ(r.status, 1);
-    spawn_free(&r);
-    (void)snprintf(out, sizeof out, "%s/out", dir);
-    char *csv = read_whole(out, "validation.csv");
+    char *csv = own_predictions(dir);
     T_NEAR(field(csv, "tokens", PREDICTED) / field(csv, "samples", PREDICTED), 4096, 1e-6);
     T_NEAR(field(csv, "training", PREDICTED) / field(csv, "time", PREDICTED), 1, 1e-3);
     free(csv);
