@@ -48,6 +48,11 @@ int64_t data_batch_counted(const struct data_batch *batch, int64_t i);
 /** Release *@p batch and null it; NULL inside allowed. */
 void data_batch_destroy(struct data_batch **batch);
 
+/** Set the classes of token labels that the F1 of an evaluation leaves out, as the Model Zoo does:
+ *  those of @p n_classes whose label in the file @p path (label_vocab_file) does not begin with B
+ *  or I. Errors of the file as data_source_open(). */
+enum wsc_err data_labels_ignored(const char *path, bool *ignored, int64_t n_classes) WSC_CHECKED;
+
 /** A wafer's part of a micro-batch. A leaf is a micro-shard, a leaf of the canonical tree:
  *  `reduction_leaf` consecutive samples, whose gradient is computed separately. */
 struct data_share {

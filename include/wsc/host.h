@@ -107,6 +107,10 @@ const double *host_leaf_squares(const struct host *k);
 /** Losses, one entry per leaf of the share, in order; valid after the last forward stage, borrowed
  *  until the next begin. */
 const struct model_loss *host_losses(const struct host *k);
+/** Add the tokens of the micro-batch that have a label of the first head to @p count, by class;
+ *  valid as host_losses().  Labels are below the head's outputs, which is the length of @p count.
+ */
+void host_count_classes(struct host *k, struct model_class_count *count);
 /** Choose one position per sample of the share whose logits to keep; call after host_begin() and
  *  before the head's forward (the head keeps no logits of a whole batch).  @p position_of_sample is
  *  read at once, each in [0, T).  The next host_begin() forgets the choice. */

@@ -83,6 +83,8 @@ struct memoryx_hooks {
     /** Scores of the samples of batch @p step, each once, in any order; before on_batch, in a pass
      *  with `scores`. */
     enum wsc_err (*on_scores)(void *ctx, int64_t step, const struct stream_score *score, int64_t n);
+    /** Counts of the classes of a batch; before on_batch, in a pass with `n_classes`. */
+    enum wsc_err (*on_classes)(void *ctx, const struct model_class_count *count, int64_t n);
     void *ctx;
 };
 

@@ -273,6 +273,22 @@ struct model_loss {
     struct model_rewards rewards; /**< of these pairs */
 };
 
+/** Tokens of one class of a token classification: by label, by prediction, and by both at once. */
+struct model_class_count {
+    int64_t labels, predicted, found;
+};
+/** Add a token to the counts of @p n classes; a @p predicted that is no class (of logits that are
+ *  NaN) is not counted. */
+void model_count_class(struct model_class_count *count, int64_t n, int32_t label,
+                       int32_t predicted);
+/** Add the counts @p more of @p n classes to @p sum. */
+void model_add_classes(struct model_class_count *sum, const struct model_class_count *more,
+                       int64_t n);
+/** Mean of F1 = 2 P R / (P + R) over those of the @p n classes that are not @p ignored (n); P is
+ *  found / predicted and R is found / labels, 0 where nothing is predicted or labelled. NaN when
+ * all are ignored. */
+double model_macro_f1(const struct model_class_count *count, const bool *ignored, int64_t n);
+
 /** Log-probabilities of the two texts of a pair, under the policy and under the reference model. */
 struct model_pair {
     double chosen, rejected, reference_chosen, reference_rejected;

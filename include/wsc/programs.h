@@ -268,6 +268,8 @@ const double *programs_model_leaf_squares(const struct programs_model *k);
 /** Losses after the last forward stage, one entry per leaf of the share; borrowed until the next
  *  begin. */
 const struct model_loss *programs_model_losses(const struct programs_model *k);
+/** host_count_classes() of a model with one head. */
+void programs_model_count_classes(const struct programs_model *k, struct model_class_count *count);
 /** Choose one position per sample of the share whose logits to keep, each in [0, T), before the
  *  head's forward. */
 enum wsc_err programs_model_want_logits(struct programs_model *k,

@@ -235,6 +235,9 @@ struct stream_pass {
     bool squares; /**< TRAIN with values: times carry squares of the micro-shards' gradients */
     bool scores;  /**< EVAL with values, micro-shards of one sample: times carry struct
                        stream_score of every sample */
+    /** EVAL with values of a model with one head: times carry struct model_class_count for as many
+     *  classes, its outputs; 0: none. */
+    int64_t n_classes;
 };
 /** Score of one sample of an evaluation batch. */
 struct stream_score {

@@ -109,7 +109,7 @@ enum wsc_err cluster_create_roles(struct cluster *c)
         c->params,
         c->values,
         cluster_seed(c->params),
-        {cluster_on_batch, cluster_on_texts, cluster_on_scores, c}};
+        {cluster_on_batch, cluster_on_texts, cluster_on_scores, cluster_on_classes, c}};
     TRY_NEW(c->memoryx, WSC_MEM_RUN, t->n_shards);
     TRY_NEW(c->swarmx, WSC_MEM_RUN, t->n_nodes + 1);
     TRY_NEW(c->wafer, WSC_MEM_RUN, t->n_wafers);

@@ -30,6 +30,12 @@ enum wsc_err cluster_on_scores(void *ctx, int64_t step, const struct stream_scor
     return c->hooks.on_scores ? c->hooks.on_scores(c->hooks.ctx, step, score, n) : WSC_OK;
 }
 
+enum wsc_err cluster_on_classes(void *ctx, const struct model_class_count *count, int64_t n)
+{
+    const struct cluster *c = ctx;
+    return c->hooks.on_classes ? c->hooks.on_classes(c->hooks.ctx, count, n) : WSC_OK;
+}
+
 void cluster_record_fini(struct cluster_record *r)
 {
     for (int i = 0; r->program && i < r->n_programs; i++)

@@ -14,4 +14,6 @@ enum wsc_err cluster_on_texts(void *ctx, const int32_t *words, int64_t n_words);
 /** Hook of the shards: hand the scores of an evaluation's samples on. */
 enum wsc_err cluster_on_scores(void *ctx, int64_t step, const struct stream_score *score,
                                int64_t n);
+/** Hook of the shards: hand the counts of a batch's classes on. */
+enum wsc_err cluster_on_classes(void *ctx, const struct model_class_count *count, int64_t n);
 #endif

@@ -264,15 +264,6 @@ static enum wsc_err read_mnli(const struct sample *s)
 /* ---- labels of tokens and of sentences --------------------------------------------------------
  */
 
-static int32_t class_of(const struct data_examples_shared *shared, const char *text, int64_t n)
-{
-    for (int i = 0; i < shared->n_labels; i++)
-        if ((int64_t)strlen(shared->label[i].text) == n &&
-            !memcmp(shared->label[i].text, text, (size_t)n))
-            return shared->label[i].class;
-    return -1;
-}
-
 static enum wsc_err read_tokens(const struct sample *s)
 {
     const char *text = NULL;
@@ -286,7 +277,7 @@ static enum wsc_err read_tokens(const struct sample *s)
     while (t < n_ids) {
         const int64_t length = data_list_text(text, n, &at, label, sizeof label);
         if (length < 0) return bad(s, "fewer labels than tokens");
-        const int32_t class = class_of(s->e->shared, label, length);
+        const int32_t class = data_labels_find(&s->e->shared->labels, label, length);
         if (class < 0) return bad(s, "a label that is not in label_vocab_file");
         s->row[DATA_ROW_LABELS][t++] = class;
     }

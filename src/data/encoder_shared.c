@@ -1,61 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Vocabularies and labels of the files of an input, read once: word pieces, tokens of pairs (one
- * per line), and the labels of token classification (a JSON object of texts and numbers). */
+ * per line), and the labels of token classification (token_labels.c). */
 #include "encoder_shared.h"
 
-#include <wsc/file.h>
 #include <wsc/mem.h>
-
-#include <stdlib.h>
-#include <string.h>
-
-/* Read the class at @p *at, a whole number before the next comma or the end of the object; -1:
- * none. */
-static int32_t take_class(const char **at)
-{
-    char *end = NULL;
-    const long class = strtol(*at, &end, 10);
-    const char *next = end + strspn(end, " \t\r\n");
-    if (end == *at || (*next != ',' && *next != '}') || class < 0 || class > INT32_MAX) return -1;
-    *at = next;
-    return (int32_t) class;
-}
-
-/* {"label": 0, ...}: texts in quotes without escapes, each with a number. */
-static enum wsc_err parse_labels(struct data_examples_shared *s, const char *path, const char *json)
-{
-    for (const char *at = json; (at = strchr(at, '"'));) {
-        const char *end = strchr(at + 1, '"');
-        struct data_label label = {.class = -1};
-        const char *colon = end ? end + 1 + strspn(end + 1, " \t\r\n") : NULL;
-        if (!end || *colon != ':' || end - at - 1 >= DATA_LABEL_BYTES ||
-            memchr(at, '\\', (size_t)(end - at)))
-            return WSC_RAISE(WSC_FORMAT, "%s: is no JSON object of labels and numbers", path);
-        memcpy(label.text, at + 1, (size_t)(end - at - 1));
-        at = colon + 1;
-        label.class = take_class(&at);
-        if (label.class < 0)
-            return WSC_RAISE(WSC_FORMAT, "%s: label %s: expected a whole number from 0 to %d", path,
-                             label.text, INT32_MAX);
-        TRY_GROW(s->label, WSC_MEM_DATA, s->label_room, s->n_labels + 1);
-        s->label[s->n_labels++] = label;
-    }
-    return WSC_OK;
-}
-
-static enum wsc_err read_labels(struct data_examples_shared *s, const char *path)
-{
-    enum { MOST = 1 << 24 };
-    char *bytes = NULL;
-    size_t n = 0;
-    if (!path)
-        return WSC_RAISE(WSC_CONFIG, "label_vocab_file of the input is missing: it names the "
-                                     "labels of tokens");
-    TRY(wsc_file_read(WSC_MEM_DATA, path, MOST, &bytes, &n));
-    const enum wsc_err rc = parse_labels(s, path, bytes);
-    wsc_free(bytes);
-    return rc;
-}
 
 /* Read the vocabulary; the model must have its ids. */
 static enum wsc_err read_words(struct data_examples_shared *s)
@@ -95,7 +43,7 @@ static enum wsc_err fill_shared(struct data_examples_shared *s,
     TRY_NEW(s->scratch, WSC_MEM_DATA, LISTS * s->T);
     if (needs->words) TRY(read_words(s));
     if (needs->lines) TRY(read_tokens_of_pairs(s));
-    if (needs->labels) TRY(read_labels(s, s->in->label_vocab_file));
+    if (needs->labels) TRY(data_labels_read(&s->labels, s->in->label_vocab_file));
     return WSC_OK;
 }
 
@@ -121,7 +69,7 @@ void data_shared_close(struct data_examples_shared **shared)
     if (!s) return;
     data_wordpiece_close(&s->words);
     data_vocabulary_close(&s->tokens);
-    wsc_free(s->label);
+    data_labels_fini(&s->labels);
     wsc_free(s->scratch);
     wsc_free(s);
 }

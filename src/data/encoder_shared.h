@@ -4,17 +4,10 @@
 #ifndef WSC_DATA_ENCODER_SHARED_H
 #define WSC_DATA_ENCODER_SHARED_H
 #include "pair_texts.h"
+#include "token_labels.h"
 #include "wordpiece.h"
 
 #include <wsc/zoo.h>
-
-enum { DATA_LABEL_BYTES = 128 };
-
-/* A label of token classification and its class. */
-struct data_label {
-    char text[DATA_LABEL_BYTES];
-    int32_t class;
-};
 
 struct data_examples_shared {
     const struct zoo_input *in;
@@ -22,9 +15,8 @@ struct data_examples_shared {
     struct data_wordpiece *words;  /* NULL: the files have ids */
     struct data_vocabulary tokens; /* of pairs from lines of tokens */
     struct data_pair_rules pairs;
-    struct data_label *label;
-    int n_labels, label_room;
-    int32_t *scratch; /* (3, T) */
+    struct data_labels labels; /* of token classification */
+    int32_t *scratch;          /* (3, T) */
 };
 
 /* The data that a format of samples needs. */

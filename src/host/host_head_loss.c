@@ -235,6 +235,19 @@ static double count_tokens(const struct host *k, const struct host_span *leaf, b
     return nats;
 }
 
+void host_count_classes(struct host *k, struct model_class_count *count)
+{
+    k->head = 0;
+    const struct host_head_rows *r = host_head_rows(k);
+    const struct host_token *t = host_head_tokens(k);
+    for (int64_t leaf = 0; leaf < k->n_leaves; leaf++) {
+        const struct host_span *rows = r->row ? &r->leaf[leaf] : &k->leaf[leaf];
+        for (int64_t i = rows->row; i < rows->row + rows->n; i++)
+            if (t[i].counts)
+                model_count_class(count, host_head(k)->outputs, label_of(k, i), t[i].best);
+    }
+}
+
 static void add_entropies(const struct host *k, const struct host_span *leaf,
                           struct model_loss *sum)
 {

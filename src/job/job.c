@@ -4,6 +4,7 @@
  * Until the first pass ranks agree on every error; later an error is one rank's alone and ends the
  * job.  Set-up is in job_setup.c, the loops in job_training.c, job_evaluation.c and job_generate.c,
  * checkpoints in job_checkpoint.c, signals in job_stop.c, what is logged in job_log.c. */
+#include "job_classes.h"
 #include "job_evaluation.h"
 #include "job_events.h"
 #include "job_generate.h"
@@ -52,6 +53,7 @@ static void tear_down(struct job_state *s)
     data_source_close(&s->train.source);
     data_source_close(&s->eval.source);
     job_scoring_destroy(&s->scoring);
+    job_classes_fini(&s->classes);
     wsc_log_close();
     store_release(s->checkpoint.claim);
     cluster_destroy(&s->cluster);

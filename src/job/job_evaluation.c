@@ -2,6 +2,7 @@
 /* Evaluation of a job: batches of eval_input in pieces of about a second, between which signals are
  * looked at.  One that is stopped takes no virtual time, and the run that resumes repeats it. */
 #include "job_evaluation.h"
+#include "job_classes.h"
 #include "job_log.h"
 #include "job_record.h"
 #include "job_scoring.h"
@@ -54,7 +55,8 @@ static enum wsc_err evaluate_batches(struct job_state *s, int64_t first, int64_t
                                      .first_sample = first * s->eval.batch.batch_size,
                                      .batch = s->eval.batch,
                                      .values = s->job->values,
-                                     .scores = s->scoring && s->job->values};
+                                     .scores = s->scoring && s->job->values,
+                                     .n_classes = job_n_classes(s)};
     const struct wafer_work work = {.plan = &s->eval.plan,
                                     .numerics = s->job->numerics,
                                     .source = s->eval.source,
@@ -87,6 +89,7 @@ static enum wsc_err evaluate_until_told(struct job_state *s, const struct vtime 
     if (!job_trains(s)) job_record_plan(s, 0, n);
     memset(&s->log.eval, 0, sizeof s->log.eval);
     s->log.eval.n_planned = n;
+    TRY(job_classes_begin(s));
     job_stop_restart(s);
     while (at < n && !s->stop.signal) {
         const int64_t k = n - at < s->stop.steps_per_look ? n - at : s->stop.steps_per_look;

@@ -7,6 +7,7 @@
 #include "job_log.h"
 #include "fault_costs.h"
 #include "fault_table.h"
+#include "job_classes.h"
 #include "job_events.h"
 #include "job_kernel_table.h"
 #include "job_rewards.h"
@@ -198,6 +199,9 @@ static void add_scores(const struct job_state *s, struct job_evaluation *r)
     }
     const bool masked = m->head[0].dense == MODEL_DENSE_W;
     add_score(r, masked ? "eval/accuracy_masked_lm" : "eval/accuracy", "eval_accuracy", accuracy);
+    if (s->classes.n) add_score(r, "eval/f1_score", "eval_f1_score", job_classes_f1(s));
+    if (m->head[0].rows == MODEL_ROWS_FIRST && m->head[0].outputs == 2)
+        add_score(r, "eval/f1_score", "eval_f1_score", accuracy); /* over both classes together */
     if (m->head[0].loss == MODEL_SPAN_ENTROPY)
         add_score(r, "eval/exact_match", "eval_exact_match", of_sequences);
     if (m->head[0].output != MODEL_LM_HEAD_W) return;

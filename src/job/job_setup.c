@@ -3,6 +3,7 @@
  * restore, counters, faults.  Each rank does its own part, then all agree on how it went. */
 #include "job_setup.h"
 #include "job_checkpoint.h"
+#include "job_classes.h"
 #include "job_events.h"
 #include "job_generate.h"
 #include "job_history.h"
@@ -104,7 +105,8 @@ enum wsc_err job_plan(struct job_state *s)
 static enum wsc_err set_up_local(struct job_state *s)
 {
     const struct job *job = s->job;
-    const struct memoryx_hooks hooks = {job_on_batch, job_on_texts, job_on_scores, s};
+    const struct memoryx_hooks hooks = {job_on_batch, job_on_texts, job_on_scores, job_on_classes,
+                                        s};
     TRY(job_check(job));
     TRY(cluster_create_empty(&s->cluster, s->comm, job->params, job->cluster, job->values, &hooks));
     job_choose_threads(s);

@@ -20,6 +20,13 @@ struct job_eval_sums {
     struct job_rate rate;
 };
 
+/* Tokens of an evaluation by class; empty for other data and where shard 0 is not. */
+struct job_classes {
+    struct model_class_count *count; /* owned (n) */
+    bool *ignored;                   /* owned (n): left out of the F1 */
+    int64_t n;
+};
+
 /* What a run of --mode generate has done. */
 struct job_generated {
     int64_t n_prompts, prompt_tokens, new_tokens, steps;
@@ -131,6 +138,7 @@ struct job_state {
     struct job_failure failure;
     struct data_tokenizer *tokenizer; /* owned; in generation */
     struct job_scoring *scoring;      /* owned; NULL without requests */
+    struct job_classes classes;
     struct job_log log;
     struct job_result result;
 };

@@ -243,6 +243,14 @@ const struct model_loss *kernels_losses(const struct kernels *k)
     return k->mesh ? programs_model_losses(k->mesh) : host_losses(k->host);
 }
 
+void kernels_count_classes(struct kernels *k, struct model_class_count *count)
+{
+    if (k->mesh)
+        programs_model_count_classes(k->mesh, count);
+    else
+        host_count_classes(k->host, count);
+}
+
 enum wsc_err kernels_measure_leaves(struct kernels *k)
 {
     return k->mesh ? programs_model_measure_leaves(k->mesh) : host_measure_leaves(k->host);

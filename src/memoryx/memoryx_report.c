@@ -92,6 +92,14 @@ static enum wsc_err take_scores(const struct memoryx *mx, int64_t step, struct c
                             comm_buf_bytes(payload) / (int64_t)sizeof(struct stream_score));
 }
 
+/* Pass the counts of the classes of an evaluation batch to the caller. */
+static enum wsc_err take_classes(const struct memoryx *mx, struct comm_buf *payload)
+{
+    const struct memoryx_hooks *hooks = &mx->config.hooks;
+    if (!mx->pass->n_classes || mx->shard || !hooks->on_classes) return WSC_OK;
+    return hooks->on_classes(hooks->ctx, comm_buf_data(payload), mx->pass->n_classes);
+}
+
 enum wsc_err memoryx_take_times(struct memoryx *mx, int64_t step)
 {
     struct stream_msg msg;
@@ -108,7 +116,8 @@ enum wsc_err memoryx_take_times(struct memoryx *mx, int64_t step)
     if (mx->pass->squares)
         mx->micro_shard_squares =
             stream_scalars_total(&mx->pass->batch, comm_buf_data(msg.payload));
-    const enum wsc_err rc = take_scores(mx, step, msg.payload);
+    enum wsc_err rc = take_scores(mx, step, msg.payload);
+    if (!rc) rc = take_classes(mx, msg.payload);
     comm_buf_unref(&msg.payload);
     return rc ? rc : check_end(mx, step);
 }

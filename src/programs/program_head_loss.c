@@ -72,6 +72,16 @@ static double count_tokens(const struct programs_model *k, int i, int first, int
     return total.nats;
 }
 
+void programs_model_count_classes(const struct programs_model *k, struct model_class_count *count)
+{
+    const struct programs_head *o = &k->output[0];
+    const int64_t n = k->grid.all_samples * k->model->T;
+    for (int64_t t = 0; t < n; t++) {
+        if (o->mask[t])
+            model_count_class(count, k->model->head[0].outputs, o->labels[t], k->best[t]);
+    }
+}
+
 static void add_entropies(struct programs_model *k, int i, int first, int n, struct model_loss *sum)
 {
     sum->loss_sum += k->model->head[i].weight * count_tokens(k, i, first, n, true, sum);

@@ -162,6 +162,20 @@ static enum wsc_err join_scores(struct swarmx *sx, struct comm_buf *const *part,
     return WSC_OK;
 }
 
+/* Counts of classes that the children's times carry, added up: whole numbers, in any order. */
+static enum wsc_err add_classes(struct swarmx *sx, struct comm_buf *const *part,
+                                struct comm_buf **out)
+{
+    const int64_t n = sx->pass->n_classes;
+    if (!n) return WSC_OK;
+    TRY(comm_buf_create(sx->net->comm, out, n * (int64_t)sizeof(struct model_class_count)));
+    struct model_class_count *sum = comm_buf_data(*out);
+    memset(sum, 0, (size_t)n * sizeof *sum);
+    for (int c = 0; c < sx->ports->down.n; c++)
+        model_add_classes(sum, comm_buf_data(part[c]), n);
+    return WSC_OK;
+}
+
 /* Receive the times of all children and keep those of the one that ended last: the first of equals.
  * part[c] is the payload of child c. */
 static enum wsc_err recv_times(struct swarmx *sx, int64_t step, struct stream_times *slowest,
@@ -185,6 +199,7 @@ enum wsc_err swarmx_reduce_times(struct swarmx *sx, int64_t step)
     enum wsc_err rc = recv_times(sx, step, &out.field.times, child, part);
     if (!rc) rc = join_squares(sx, part, &out.payload);
     if (!rc) rc = join_scores(sx, part, &out.payload);
+    if (!rc) rc = add_classes(sx, part, &out.payload);
     for (int c = 0; c < sx->ports->down.n; c++)
         comm_buf_unref(&part[c]);
     TRY(rc);

@@ -26,6 +26,7 @@ void wafer_destroy(struct wafer **wafer)
     kernels_destroy(&(*wafer)->values);
     data_batch_destroy(&(*wafer)->batch);
     wsc_free((*wafer)->squares);
+    wsc_free((*wafer)->classes);
     wsc_free(*wafer);
     *wafer = NULL;
 }
@@ -44,6 +45,7 @@ static enum wsc_err run(void *arg)
     const int64_t leaf = p->batch.micro_shard_samples * each;
     if (p->values) TRY(wafer_reserve(w, n, leaf, p->mode == STREAM_TRAIN));
     TRY(wafer_prepare_squares(w));
+    TRY(wafer_prepare_classes(w));
     for (int64_t step = p->first_step; step < stream_end_step(p); step++)
         TRY(wafer_step(w, step));
     return WSC_OK;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sends the results of a wafer other than gradients: sums of the losses after the last forward
  * stage of a micro-batch; at the end of the step its time by parts, and squares of the
- * micro-shards' gradients if the noise scale is measured. Sums follow the canonical tree: one for
- * each maximal subtree of the wafer's micro-shards. wafer_step.c calls. */
+ * micro-shards' gradients if the noise scale is measured, and counts of classes. Sums follow the
+ * canonical tree: one for each maximal subtree of the wafer's micro-shards. wafer_step.c calls. */
 #include "wafer_report.h"
 
 #include "wafer_clock.h"
@@ -45,8 +45,33 @@ enum wsc_err wafer_send_losses(struct wafer *w, const struct stream_at *at)
 {
     struct stream_losses sums = {0};
     const struct vtime_span ready = vtime_at(w->clock.now);
-    if (w->pass->values && w->micro.n_own) add_losses(w, &sums);
+    if (w->pass->values && w->micro.n_own) {
+        add_losses(w, &sums);
+        if (w->classes) kernels_count_classes(w->values, w->classes);
+    }
     return stream_send_losses(w->ports, at, ready, w->pass->values ? &sums : NULL);
+}
+
+/* ---- classes of tokens ----------------------------------------------------------------------- */
+
+enum wsc_err wafer_prepare_classes(struct wafer *w)
+{
+    wsc_free(w->classes);
+    w->classes = NULL;
+    if (!w->pass->n_classes) return WSC_OK;
+    TRY_NEW(w->classes, WSC_MEM_WAFER, w->pass->n_classes);
+    return WSC_OK;
+}
+
+/* Move the counts of the step to a message. */
+static enum wsc_err take_classes(struct wafer *w, struct comm_buf **payload)
+{
+    const int64_t bytes = w->pass->n_classes * (int64_t)sizeof *w->classes;
+    if (!bytes) return WSC_OK;
+    TRY(comm_buf_create(w->net->comm, payload, bytes));
+    memcpy(comm_buf_data(*payload), w->classes, (size_t)bytes);
+    memset(w->classes, 0, (size_t)bytes);
+    return WSC_OK;
 }
 
 /* ---- squares of gradients -------------------------------------------------------------------- */
@@ -104,5 +129,6 @@ enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
         .bytes = STREAM_SIGNAL_BYTES,
         .field.times = {.end = c->now, .wafer = w->position, .spent = c->spent}};
     TRY(take_squares(w, &msg.payload));
+    TRY(take_classes(w, &msg.payload));
     return stream_send_up(w->ports, &msg);
 }

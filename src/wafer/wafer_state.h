@@ -54,6 +54,7 @@ struct wafer {
     /* owned (n_squares): sums of squares of the current step (stream_scalars_join), or its struct
      * stream_score */
     double *squares;
-    int64_t n_squares; /* number of `squares` so far */
+    int64_t n_squares;                 /* number of `squares` so far */
+    struct model_class_count *classes; /* owned (pass->n_classes): of the current step, or NULL */
 };
 #endif

@@ -411,7 +411,7 @@ static const struct conf_key keys[] = {
     {KEY("model.vocab_file"), NO_EFFECT, DOC("summarization: ROUGE is not computed")},
     {KEY("model.label_vocab_file"), NO_EFFECT, DOC("that of the data loader counts")},
     {KEY("model.compute_eval_metrics"), NO_EFFECT,
-     DOC("accuracy and perplexity are always computed")},
+     DOC("accuracy, F1 and perplexity are always computed")},
     {FIELD(model.embeddings_scale), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
      DOC("muP: factor of the embedding output; seq2seq with mup_base_hidden_size: times the root "
          "of the width")},

@@ -137,7 +137,7 @@ static const struct conf_key keys[] = {
          "activations to a file"),
     TAKE("init.callbacks.LogInputSummaries", "runconfig.log_input_summaries", switch,
          "input tensors to TensorBoard"),
-    CALLBACK_NONE("ModelEvalMetrics", "accuracy and perplexity are always computed"),
+    CALLBACK_NONE("ModelEvalMetrics", "accuracy, F1 and perplexity are always computed"),
     CALLBACK("SkipSamples.n", "runconfig.skip_samples"),
     CALLBACK("SparsityCallback.sparsity", "sparsity"),
     CALLBACK("Sparsity.sparsity", "sparsity"),

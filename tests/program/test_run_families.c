@@ -26,7 +26,7 @@ struct family {
     char *model, *input, *tensors;
     int16_t *weight;
     float *grad;
-    double loss;
+    double loss, f1; /* f1: NaN unless tokens have classes */
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -164,6 +164,17 @@ static bool write_params(const struct family *f)
     return !fclose(out);
 }
 
+/* A number, or NaN if the file has none of this name. */
+static double read_number(hid_t file, const char *name)
+{
+    int64_t n;
+    if (H5Lexists(file, name, H5P_DEFAULT) <= 0) return NAN;
+    double *stored = read_set(file, name, H5T_NATIVE_DOUBLE, sizeof *stored, &n);
+    const double value = *stored;
+    wsc_free(stored);
+    return value;
+}
+
 /* The case of @p file_name, with its params, samples and weights as files. */
 static void open_case(struct family *f, const char *file_name)
 {
@@ -178,9 +189,8 @@ static void open_case(struct family *f, const char *file_name)
     f->tensors = read_set(file, "tensors", 0, 1, &n);
     f->weight = read_set(file, "weights", H5T_NATIVE_INT16, sizeof *f->weight, &n);
     f->grad = read_set(file, "grad", H5T_NATIVE_FLOAT, sizeof *f->grad, &n);
-    double *loss = read_set(file, "loss", H5T_NATIVE_DOUBLE, sizeof *loss, &n);
-    f->loss = *loss;
-    wsc_free(loss);
+    f->loss = read_number(file, "loss");
+    f->f1 = read_number(file, "f1");
     CU_ASSERT_FATAL(spawn_ok("mkdir -p %s", f->dir) && write_data(file, f->dir));
     CU_ASSERT_FATAL(write_weights(f) && write_params(f));
     (void)H5Fclose(file);
@@ -319,6 +329,53 @@ static bool on_ranks_too(const struct family *f)
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (!strcmp(f->name, names[i])) return true;
     return false;
+}
+
+/* ---- classes of tokens ----------------------------------------------------------------------- */
+
+/* True when the number after @p name in @p text is @p expected. */
+static bool says(const char *text, const char *name, double expected)
+{
+    const char *at = text ? strstr(text, name) : NULL;
+    return at && fabs(strtod(at + strlen(name), NULL) - expected) < 1e-12;
+}
+
+/* F1 of one evaluation in the log, on stdout and in metrics.jsonl. */
+static bool scores_f1(const struct family *f, const struct way *way)
+{
+    struct spawn_result r, metrics;
+    spawn_run(&r,
+              "%s \"$WSC\" run --params %s/params_eval.yaml --checkpoint_path %s/weights.mdl "
+              "--mode eval --json --model_dir %s/evaluated %s",
+              way->before, f->dir, f->dir, f->dir, way->options);
+    spawn_run(&metrics, "tail -n 1 %s/evaluated/metrics.jsonl", f->dir);
+    const bool ok = !r.status && says(r.err, "eval/f1_score = ", f->f1) &&
+                    says(r.out, "\"eval_f1_score\": ", f->f1) &&
+                    says(metrics.out, "\"eval_f1_score\": ", f->f1);
+    if (!ok) (void)fprintf(stderr, "%s, expected %.17g:\n%s\n", f->name, f->f1, r.err);
+    spawn_free(&r);
+    spawn_free(&metrics);
+    return ok;
+}
+
+static void check_f1(const struct family *f)
+{
+    static const struct way ways[] = {
+        {"", "--num_csx 1"},
+        {"mpirun --quiet -n 3", "--num_csx 3 --set cluster.memoryx.shards=2"},
+        {"", "--num_csx 2 --numerics mesh --set cluster.wafer.pe_cols=8 --set "
+             "cluster.wafer.pe_rows=6"}};
+    if (isnan(f->f1)) return;
+    CU_ASSERT_FATAL(spawn_ok("sed 's/train_input/eval_input/' %s/params.yaml > "
+                             "%s/params_eval.yaml",
+                             f->dir, f->dir));
+    for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++)
+        CU_ASSERT(scores_f1(f, &ways[i]));
+}
+
+TEST(families, f1_of_token_classes_is_that_of_pytorch)
+{
+    each_case(check_f1);
 }
 
 /* ---- generated texts ------------------------------------------------------------------------- */

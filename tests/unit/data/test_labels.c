@@ -108,6 +108,22 @@ TEST(data_labels, numbers_of_labels_do_not_wrap)
     expect(read_token("9", &label), "labels is 9, expected 0 to 8");
 }
 
+/* Of ids that no label has, all count; a class beyond those of the model is none. */
+TEST(data_labels, classes_without_a_label_of_an_entity_are_left_out_of_the_f1)
+{
+    static const bool expected[] = {true, false, false, true, false, true};
+    enum { CLASSES = sizeof expected };
+    bool ignored[CLASSES];
+    char path[340];
+    put("labels.json", "{\"O\": 0, \"B-PER\": 1, \"I-PER\": 2, \"[PAD]\": 3, \"X\": 5, \"E\": 6}");
+    (void)snprintf(path, sizeof path, "%s/labels.json", test_tmpdir());
+    T_OK(data_labels_ignored(path, ignored, CLASSES));
+    for (int i = 0; i < CLASSES; i++)
+        CU_ASSERT(ignored[i] == expected[i]);
+    T_EQ(data_labels_ignored("/no/such/labels.json", ignored, CLASSES), WSC_IO);
+    T_EQ(data_labels_ignored(NULL, ignored, CLASSES), WSC_CONFIG);
+}
+
 /* A masked sample of a table, of T tokens: ids, mask of padding, types, and one label. */
 static enum wsc_err read_masked(const char *ids, const char *attends, const char *types,
                                 const char *label)
