@@ -107,11 +107,33 @@ static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
     return rc ? rc : committed;
 }
 
+enum wsc_err job_check_weights(struct job_state *s)
+{
+    const struct model *model = s->cluster->model;
+    const int none = memoryx_n_values(model);
+    char name[MEMORYX_VALUE_BYTES];
+    int64_t first = none;
+    for (int m = 0; m < s->cluster->net->topology->n_shards; m++) {
+        const struct memoryx *shard = s->cluster->memoryx[m];
+        const int here = shard ? memoryx_first_nonfinite(shard) : none;
+        if (here < first) first = here;
+    }
+    first = -comm_max(s->comm, -first);
+    if (first == none) return WSC_OK;
+    memoryx_value_name(name, &s->job->params->optimizer, model, (int)first);
+    return agree(s, wsc_err_hint(WSC_RAISE(WSC_NUMERIC, "step %lld: %s is not finite",
+                                           (long long)s->at.step, name),
+                                 s->at.step == s->run.first_step
+                                     ? "the run started with such values"
+                                     : "lower the learning rate or lengthen the warm-up"));
+}
+
 enum wsc_err job_save(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     const struct store_folder folder = job_folder(s);
     char *path = NULL;
+    TRY(job_check_weights(s));
     enum wsc_err err = store_step_path(&folder, s->at.step, &path);
     out_progress(s->at.step - s->run.first_step, "saving a checkpoint");
     WSC_INFO("Saving checkpoint at step %lld", (long long)s->at.step);
