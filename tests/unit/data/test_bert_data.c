@@ -483,6 +483,8 @@ TEST(bert_data, answers_stand_where_the_question_says)
     data_batch_destroy(&b);
 }
 
+#define QUESTION                                                                                   \
+    "{\"data\": [{\"paragraphs\": [{\"context\": \"a\", \"qas\": [{\"question\": \"b\", "
 TEST(bert_data, questions_that_are_none_are_refused)
 {
     static const struct {
@@ -506,6 +508,10 @@ TEST(bert_data, questions_that_are_none_are_refused)
         {"{\"data\": [{\"paragraphs\": [{\"context\": \"a\", \"qas\": [{\"question\": \"b\", "
          "\"answers\": [{\"text\": \"a\", \"answer_start\": 0, \"answer_start\": 1}]}]}]}]}",
          "\"answer_start\" stands there twice"},
+        {QUESTION "\"answers\": [], \"answers\": [{\"text\": \"a\", \"answer_start\": 0}]}]}]}]}",
+         "\"answers\" stands there twice"},
+        {QUESTION "\"is_impossible\": true, \"is_impossible\": false}]}]}]}",
+         "\"is_impossible\" stands there twice"},
         {"{\"data\": []}", "0 questions with answers, too few"},
         {"{\"data\": []} x", "something follows the object"},
     };
