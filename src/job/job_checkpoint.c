@@ -205,15 +205,18 @@ static enum wsc_err read_count(const struct job_state *s, struct store_file *fil
     return WSC_OK;
 }
 
-/* A file of weights has nothing else that could be asked for. */
-static enum wsc_err check_states(const struct store_file *file, bool is_run, const char *states)
+/* A file of weights has nothing else that could be asked for, and a run that does not train uses
+ * nothing else. */
+static enum wsc_err check_states(const struct store_file *file, bool is_run, bool trains,
+                                 const char *states)
 {
-    if (is_run || asks_for(states, "model")) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "%s: it holds weights alone, and "
-                                  "runconfig.load_checkpoint_states asks for \"%s\"",
-                                  store_path(file), states),
-                        "--set runconfig.load_checkpoint_states=model");
+    if ((is_run && trains) || asks_for(states, "model")) return WSC_OK;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG, "%s: %s, and runconfig.load_checkpoint_states asks for \"%s\"",
+                  store_path(file),
+                  is_run ? "without training its weights alone are used" : "it holds weights alone",
+                  states),
+        "--set runconfig.load_checkpoint_states=model");
 }
 
 /* The zeros of a sparse training, as in its dense phase, are trained like other weights. */
@@ -260,7 +263,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
                                 .masks = is_run && asks_for(states, "sparsity"),
                                 .strict = !rc->disable_strict_checkpoint_loading};
     int64_t samples = s->at.samples, eval_due = 0;
-    TRY(check_states(file, is_run, states));
+    TRY(check_states(file, is_run, trains, states));
     if (is_run) TRY(read_count(s, file, COUNT_STEP, 0, &what.step));
     if (is_run) TRY(read_count(s, file, COUNT_SAMPLES, s->at.samples, &samples));
     const struct memoryx_config config = {.params = s->job->params};

@@ -382,3 +382,19 @@ TEST(checkpoints, weights_that_are_not_finite_are_not_written)
         spawn_free(&r);
     }
 }
+
+/* Without the weights of the file, random ones would be evaluated or continue a text. */
+TEST(checkpoints, states_without_weights_are_refused_where_nothing_is_trained)
+{
+    static const char *const mode[] = {"--mode eval", "--mode generate --prompt a"};
+    struct job_metrics m;
+    const char *dir = trained(&m);
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "%s %s --model_dir %s --set runconfig.load_checkpoint_states=optimizer",
+                  job_tiny(), mode[i], dir);
+        T_EQ(r.status, 2);
+        CU_ASSERT(strstr(r.err, "without training its weights alone are used") != NULL);
+        spawn_free(&r);
+    }
+}
