@@ -152,6 +152,10 @@ struct data_text {
 enum wsc_err data_tokenizer_encode(struct data_tokenizer *t, const struct data_text *text,
                                    int32_t *ids, int64_t *n_ids, int64_t *used) WSC_CHECKED;
 
+/** Bytes of the character at the start of @p text, of UTF-8 with a NUL at its end, if it is white
+ *  space as Python's str.isspace() has it, else 0. */
+int data_space_length(const char *text);
+
 /* ---- making datasets ------------------------------------------------------------------------- */
 
 /** Treatment of bytes that are not UTF-8 (Python's names, except the last). */

@@ -604,6 +604,8 @@ static const struct convert_key esm_token_keys[] = {ESM_KEYS, TOKEN_HEAD};
     {CS_IS("attention_type", "dot_product")},                                                      \
     BIASES("false", "false", "false", "false"),                                                    \
     {BOTH("feed_forward_proj", "nonlinearity", TEXT), MISSING("relu"), .word = (words)},           \
+    {.hf = "dense_act_fn", .to_cs = convert_dense_act_to_cs, .to_hf = convert_dense_act_to_hf,     \
+     .reads = {"is_gated_act"}},                                                                   \
     TIED(tied)
 static const struct convert_key t5_keys[] = {T5_KEYS("true", t5_activation)};
 static const struct convert_key t5_gated_keys[] = {T5_KEYS("true", t5_gated_activation)};
@@ -643,7 +645,6 @@ static const char *const falcon_40b_ignored[] = {"multi_query", NULL};
 static const char *const none_ignored[] = {NULL};
 static const char *const mpt_ignored[] = {"learned_pos_emb", "init_device", "init_config",
                                           "tokenizer_name",  "verbose",     NULL};
-static const char *const t5_ignored[] = {"dense_act_fn", "is_gated_act", NULL};
 static const char *const esm_ignored[] = {"vocab_list", NULL};
 
 /* ---- tensors of other tasks ------------------------------------------------------------------ */
@@ -728,8 +729,8 @@ const struct convert_family convert_families[] = {
     {"esm2", "esm", "EsmForMaskedLM", "esm.", "encoder.layer", FAMILY(esm_rules, esm_keys, esm_ignored),
      .beside = esm_beside, ENCODES},
     {"t5-v1.1", "t5", "T5ForConditionalGeneration", "", "encoder.block",
-     FAMILY(t5_gated_rules, t5_gated_keys, t5_ignored), .select = "feed_forward_proj", .selected = "gated-gelu", PAIRS},
-    {"t5", "t5", "T5ForConditionalGeneration", "", "encoder.block", FAMILY(t5_rules, t5_keys, t5_ignored), PAIRS},
+     FAMILY(t5_gated_rules, t5_gated_keys, none_ignored), .select = "feed_forward_proj", .selected = "gated-gelu", PAIRS},
+    {"t5", "t5", "T5ForConditionalGeneration", "", "encoder.block", FAMILY(t5_rules, t5_keys, none_ignored), PAIRS},
     {.name = NULL},
 };
 /* clang-format on */

@@ -167,11 +167,42 @@ enum wsc_err convert_labels_to_hf(json_t *config, const struct convert_side *cs)
     return more;
 }
 
+/* The transformers library derives both keys from feed_forward_proj, and then takes the values of
+ * config.json for them. */
+enum wsc_err convert_dense_act_to_cs(struct convert_yaml *y)
+{
+    const json_t *config = y->from->json, *act = json_object_get(config, "dense_act_fn"),
+                 *gated = json_object_get(config, "is_gated_act");
+    const char *text = json_string_value(json_object_get(config, "feed_forward_proj"));
+    const char *form = text ? text : "relu", *name = strrchr(form, '-');
+    const bool is_gated = !strncmp(form, "gated-", 6);
+    name = !strcmp(form, "gated-gelu") ? "gelu_new" : name ? name + 1 : form;
+    if (act && !json_is_null(act) &&
+        (!json_is_string(act) || strcmp(json_string_value(act), name) != 0))
+        return convert_source_raise(y->from, WSC_CONFIG, "dense_act_fn",
+                                    "feed_forward_proj: %s needs %s here", form, name);
+    if (gated && !json_is_null(gated) &&
+        (!json_is_boolean(gated) || json_is_true(gated) != is_gated))
+        return convert_source_raise(y->from, WSC_CONFIG, "is_gated_act",
+                                    "feed_forward_proj: %s needs %s here", form,
+                                    is_gated ? "true" : "false");
+    return WSC_OK;
+}
+
+enum wsc_err convert_dense_act_to_hf(json_t *config, const struct convert_side *cs)
+{
+    (void)config, (void)cs;
+    return WSC_OK;
+}
+
 /* null means the dropout of the residual branches, as an absent key does. */
 enum wsc_err convert_head_dropout_to_cs(struct convert_yaml *y)
 {
     double rate = -1;
     TRY(convert_read_real(y, "classifier_dropout", &rate));
+    if (rate < 0 && json_is_number(json_object_get(y->from->json, "classifier_dropout")))
+        return convert_source_raise(y->from, WSC_CONFIG, "classifier_dropout",
+                                    "%g, expected 0 to 1", rate);
     if (rate < 0) TRY(convert_read_real(y, "hidden_dropout_prob", &rate));
     convert_yaml_add(y, "task_dropout", "%.17g", rate < 0 ? 0.1 : rate);
     return WSC_OK;

@@ -25,6 +25,7 @@
     XX(labels)             /**< number of classes of a head */                                     \
     XX(sequence_objective) /**< classes of sequences, or a regression */                           \
     XX(sequence_labels)    /**< number of classes; none of a regression */                         \
+    XX(dense_act)          /**< dense_act_fn, is_gated_act: what feed_forward_proj implies */      \
     XX(head_dropout)       /**< dropout before a head of classes */                                \
     XX(padded_positions)   /**< rows of the position table, including those of padding */          \
     XX(pair_vocabulary)    /**< one vocabulary for encoder and decoder */

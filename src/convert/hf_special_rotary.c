@@ -73,9 +73,14 @@ static enum wsc_err read_rope_number(const struct convert_source *s, const char 
     struct rope r;
     TRY(read_rope(s, &r));
     const json_t *inner = json_object_get(r.settings, name), *top = json_object_get(s->json, outer);
-    if (!top && old) top = json_object_get(s->json, old);
+    const json_t *older = old ? json_object_get(s->json, old) : NULL;
     if (json_is_null(inner)) inner = NULL;
     if (json_is_null(top)) top = NULL;
+    if (json_is_null(older)) older = NULL;
+    if (top && older && json_number_value(top) != json_number_value(older))
+        return convert_source_raise(s, WSC_CONFIG, old, "%g contradicts %s, %g",
+                                    json_number_value(older), outer, json_number_value(top));
+    if (!top) top = older;
     const json_t *taken = inner ? inner : top;
     *found = taken != NULL;
     if (!taken) return WSC_OK;

@@ -16,6 +16,7 @@ struct reader {
     struct data_squad_paragraph paragraph;
     struct data_squad_question *question; /* the question that is being read */
     bool has_context, has_data;
+    bool has_answers, has_truth; /* of the question */
     data_squad_fn take;
     void *ctx;
 };
@@ -128,10 +129,15 @@ static enum wsc_err question_member(struct reader *r, const char *name)
         return read_text(r, &q->text);
     }
     if (!strcmp(name, "answers")) {
-        TRY(once(r, name, q->answer.n >= 0));
+        TRY(once(r, name, r->has_answers));
+        r->has_answers = true;
         return each_element(r, read_answer);
     }
-    if (!strcmp(name, "is_impossible")) return read_truth(r, &q->impossible);
+    if (!strcmp(name, "is_impossible")) {
+        TRY(once(r, name, r->has_truth));
+        r->has_truth = true;
+        return read_truth(r, &q->impossible);
+    }
     return data_json_skip(&r->json);
 }
 
@@ -147,6 +153,7 @@ static enum wsc_err next_question(struct reader *r)
     r->question->text.n = r->question->answer.n = r->question->start = -1;
     r->question->impossible = false;
     r->question->n_further = 0;
+    r->has_answers = r->has_truth = false;
     return WSC_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "unicode_classes.h"
 #include "utf8.h"
 
+#include <wsc/data.h>
 #include <wsc/mem.h>
 
 #include <string.h>
@@ -36,6 +37,18 @@ enum wsc_err data_classes_create(unsigned char **out)
     mark(*out, numbers, sizeof numbers / sizeof *numbers, DATA_NUMBER);
     mark(*out, spaces, sizeof spaces / sizeof *spaces, DATA_SPACE);
     return WSC_OK;
+}
+
+int data_space_length(const char *text)
+{
+    const int64_t n = (int64_t)strnlen(text, 4);
+    const int length = n ? data_utf8_length((const unsigned char *)text, n) : 0;
+    if (length <= 0) return 0;
+    const int32_t point = data_utf8_point((const unsigned char *)text, length);
+    bool space = point >= 0x1C && point <= 0x1F;
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        space = space || (point >= spaces[i][0] && point <= spaces[i][1]);
+    return space ? length : 0;
 }
 
 /* A piece of text that is divided into words. */

@@ -107,11 +107,33 @@ static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
     return rc ? rc : committed;
 }
 
+enum wsc_err job_check_weights(struct job_state *s)
+{
+    const struct model *model = s->cluster->model;
+    const int none = memoryx_n_values(model);
+    char name[MEMORYX_VALUE_BYTES];
+    int64_t first = none;
+    for (int m = 0; m < s->cluster->net->topology->n_shards; m++) {
+        const struct memoryx *shard = s->cluster->memoryx[m];
+        const int here = shard ? memoryx_first_nonfinite(shard) : none;
+        if (here < first) first = here;
+    }
+    first = -comm_max(s->comm, -first);
+    if (first == none) return WSC_OK;
+    memoryx_value_name(name, &s->job->params->optimizer, model, (int)first);
+    return agree(s, wsc_err_hint(WSC_RAISE(WSC_NUMERIC, "step %lld: %s is not finite",
+                                           (long long)s->at.step, name),
+                                 s->at.step == s->run.first_step
+                                     ? "the run started with such values"
+                                     : "lower the learning rate or lengthen the warm-up"));
+}
+
 enum wsc_err job_save(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     const struct store_folder folder = job_folder(s);
     char *path = NULL;
+    TRY(job_check_weights(s));
     enum wsc_err err = store_step_path(&folder, s->at.step, &path);
     out_progress(s->at.step - s->run.first_step, "saving a checkpoint");
     WSC_INFO("Saving checkpoint at step %lld", (long long)s->at.step);
@@ -183,15 +205,18 @@ static enum wsc_err read_count(const struct job_state *s, struct store_file *fil
     return WSC_OK;
 }
 
-/* A file of weights has nothing else that could be asked for. */
-static enum wsc_err check_states(const struct store_file *file, bool is_run, const char *states)
+/* A file of weights has nothing else that could be asked for, and a run that does not train uses
+ * nothing else. */
+static enum wsc_err check_states(const struct store_file *file, bool is_run, bool trains,
+                                 const char *states)
 {
-    if (is_run || asks_for(states, "model")) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "%s: it holds weights alone, and "
-                                  "runconfig.load_checkpoint_states asks for \"%s\"",
-                                  store_path(file), states),
-                        "--set runconfig.load_checkpoint_states=model");
+    if ((is_run && trains) || asks_for(states, "model")) return WSC_OK;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG, "%s: %s, and runconfig.load_checkpoint_states asks for \"%s\"",
+                  store_path(file),
+                  is_run ? "without training its weights alone are used" : "it holds weights alone",
+                  states),
+        "--set runconfig.load_checkpoint_states=model");
 }
 
 /* The zeros of a sparse training, as in its dense phase, are trained like other weights. */
@@ -238,7 +263,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
                                 .masks = is_run && asks_for(states, "sparsity"),
                                 .strict = !rc->disable_strict_checkpoint_loading};
     int64_t samples = s->at.samples, eval_due = 0;
-    TRY(check_states(file, is_run, states));
+    TRY(check_states(file, is_run, trains, states));
     if (is_run) TRY(read_count(s, file, COUNT_STEP, 0, &what.step));
     if (is_run) TRY(read_count(s, file, COUNT_SAMPLES, s->at.samples, &samples));
     const struct memoryx_config config = {.params = s->job->params};

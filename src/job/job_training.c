@@ -80,9 +80,9 @@ static enum wsc_err after_training(struct job_state *s)
         TRY(job_dump_gradients(s));
     /* First the evaluation: a run that resumes from the checkpoint does not repeat it. */
     if (job_evaluates(s) && is_due(s, rc->eval_frequency)) TRY(job_evaluate(s));
-    if (s->job->values && rc->checkpoint_steps > 0 && is_due(s, rc->checkpoint_steps))
-        TRY(job_save(s));
-    return WSC_OK;
+    if (!s->job->values) return WSC_OK;
+    if (rc->checkpoint_steps > 0 && is_due(s, rc->checkpoint_steps)) return job_save(s);
+    return s->at.step == s->run.last_step ? job_check_weights(s) : WSC_OK;
 }
 
 /* The largest process that holds a wafer, and the largest that holds a shard; the most that a rank

@@ -90,13 +90,24 @@ static enum wsc_err prefix(const struct reader *r, int32_t *id)
     return WSC_OK;
 }
 
+/* Bytes of @p text, of @p n bytes, without the white space at its end, as str.rstrip has it. */
+static size_t without_end(const char *text, size_t n)
+{
+    size_t end = 0;
+    for (size_t at = 0; at < n;) {
+        const int space = data_space_length(text + at);
+        at += space ? (size_t)space : 1;
+        if (!space) end = at;
+    }
+    return end;
+}
+
 /* Context and continuation in @p joint, of which the first @p n_context bytes are the context. */
 static enum wsc_err encode_pair(const struct reader *r, const char *joint, size_t n_context,
                                 int32_t *id)
 {
     int64_t n = 0, n_before = 0;
-    while (n_context && isspace((unsigned char)joint[n_context - 1]))
-        n_context--;
+    n_context = without_end(joint, n_context);
     TRY(encode(r, joint, n_context, id + 1, &n_before));
     TRY(encode(r, joint, strlen(joint), id + 1, &n));
     if (n_before > n) return bad(r, "a context with more tokens than with its continuation");
@@ -138,8 +149,13 @@ static int64_t count_chars(const char *text)
 static int64_t count_words(const char *text)
 {
     int64_t n = 1;
-    for (const char *c = text; *c; c++)
-        n += isspace((unsigned char)*c) && !(c > text && isspace((unsigned char)c[-1]));
+    bool before = false;
+    for (const char *c = text; *c;) {
+        const int space = data_space_length(c);
+        n += space && !before;
+        before = space > 0;
+        c += space ? space : 1;
+    }
     return n;
 }
 

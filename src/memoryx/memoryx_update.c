@@ -200,10 +200,13 @@ static enum wsc_err update_values(struct memoryx *mx, int64_t step, bool applies
 
 static enum wsc_err check_norm(const struct memoryx *mx, int64_t step)
 {
-    if (mx->shard || !mx->pass->values || isfinite(mx->batch.grad_norm)) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_NUMERIC, "step %lld: the gradient is not finite (norm %g)",
-                                  (long long)step + 1, mx->batch.grad_norm),
-                        "lower the learning rate or lengthen the warm-up");
+    const double norm = mx->batch.grad_norm;
+    if (mx->shard || !mx->pass->values || isfinite(norm)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_NUMERIC, "step %lld: the gradient is not finite (norm %s)",
+                                  (long long)step + 1, isnan(norm) ? "NaN" : "inf"),
+                        mx->scaler.scale > 1
+                            ? "lower optimizer.loss_scaling_factor or write dynamic"
+                            : "lower the learning rate or lengthen the warm-up");
 }
 
 /* True when nothing is updated before the norm over all parameters is known. */

@@ -6,6 +6,7 @@
 #include "params_passes.h"
 #include "params_values.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,6 +73,26 @@ static void check_first_scale(struct conf_parse *p, const struct zoo_params *par
         conf_diag_error(p->diag, conf_parse_place(p, least, first), least,
                         "%g, but the first factor is %g; hint: initial_loss_scale: %g", s.least,
                         s.first, s.least);
+}
+
+/* The loss is multiplied by its scale in 32 bits. */
+static void check_scales_in_32_bits(struct conf_parse *p, const struct zoo_optimizer *o)
+{
+    const struct {
+        const char *path;
+        double value;
+    } scales[] = {{"optimizer.loss_scaling_factor", o->loss_scaling_factor},
+                  {"optimizer.initial_loss_scale", o->initial_loss_scale},
+                  {"optimizer.min_loss_scale", o->min_loss_scale},
+                  {"optimizer.max_loss_scale", o->max_loss_scale}};
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        const char *path = scales[i].path;
+        const double value = scales[i].value;
+        if (value <= 0 || ((float)value >= FLT_MIN && (float)value <= FLT_MAX)) continue;
+        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path,
+                        "%.15g is %s in 32 bits; hint: 2e-38 to 3e38", value,
+                        value < 1 ? "0 or almost 0" : "infinite");
+    }
 }
 
 /* cbfloat16 has too few mantissa bits to train without dynamic loss scaling. */
@@ -199,6 +220,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     zoo_groups_check(p, &params->optimizer.groups);
     check_format(p, params);
     check_loss_scaling(p, params);
+    check_scales_in_32_bits(p, &params->optimizer);
     check_first_scale(p, params);
     check_loss_values(p, &params->runconfig);
     check_profile(p, &params->runconfig);

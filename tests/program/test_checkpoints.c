@@ -357,3 +357,44 @@ TEST(checkpoints, a_restart_does_not_skip_again)
     T_EQ(m.n, 8);
     CU_ASSERT(job_same_values(&m, &straight));
 }
+
+/* An update that takes the weights out of range: status 4, one line, no checkpoint, on any number
+ * of ranks and whether checkpoints are asked for or not. */
+TEST(checkpoints, weights_that_are_not_finite_are_not_written)
+{
+    static const char *const start[] = {"", "mpirun --quiet -n 2 ", "mpirun --quiet -n 5 "};
+    static const char *const options[] = {
+        "", "--set runconfig.checkpoint_steps=0",
+        "--set model.mixed_precision=true --set model.fp16_type=float16"};
+    for (int i = 0; i < 3; i++) {
+        struct spawn_result r;
+        const char *dir = job_path("diverged");
+        spawn_run(&r,
+                  "%s%s --num_steps 1 --num_csx 2 --set optimizer.learning_rate=1e308 %s "
+                  "--model_dir %s",
+                  start[i], job_tiny(), options[i], dir);
+        T_EQ(r.status, 4);
+        const char *error = strstr(r.err, "wsc: error: ");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(error);
+        T_STR(error, "wsc: error: step 1: model.embedding_layer.word_embeddings.weight is not "
+                     "finite; hint: lower the learning rate or lengthen the warm-up\n");
+        CU_ASSERT(!exists(dir, 1));
+        spawn_free(&r);
+    }
+}
+
+/* Without the weights of the file, random ones would be evaluated or continue a text. */
+TEST(checkpoints, states_without_weights_are_refused_where_nothing_is_trained)
+{
+    static const char *const mode[] = {"--mode eval", "--mode generate --prompt a"};
+    struct job_metrics m;
+    const char *dir = trained(&m);
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "%s %s --model_dir %s --set runconfig.load_checkpoint_states=optimizer",
+                  job_tiny(), mode[i], dir);
+        T_EQ(r.status, 2);
+        CU_ASSERT(strstr(r.err, "without training its weights alone are used") != NULL);
+        spawn_free(&r);
+    }
+}

@@ -125,6 +125,40 @@ TEST(scoring, virtual_time_is_that_of_the_evaluation)
         spawn_free(&r[i]);
 }
 
+/* White space of Unicode at the end of a context is moved to the continuation, as str.rstrip of the
+ * harness does, and separates words. */
+TEST(scoring, white_space_is_that_of_unicode)
+{
+    static const char *const line[] = {
+        "{\"arguments\": [[\"a\\u3000 \\u00a0\", \"b\"]]}\n{\"arguments\": [[\"a\\u3000b\"]]}\n",
+        "{\"arguments\": [[\"a\", \"\\u3000 \\u00a0b\"]]}\n{\"arguments\": [[\"a\\u3000b\"]]}\n"};
+    json_t *scores[2];
+    double word = 0, byte = 0;
+    for (int i = 0; i < 2; i++) {
+        const char *dir = job_path("unicode");
+        CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && printf '%%s' '%s' >%s/r.jsonl && \"$WSC\" run "
+                                 "--params %s --mode eval --eos_id 10 --requests %s/r.jsonl "
+                                 "--model_dir %s",
+                                 dir, line[i], dir, params(), dir, dir));
+        char path[200];
+        (void)snprintf(path, sizeof path, "%s/scores.json", dir);
+        CU_ASSERT_FATAL((scores[i] = json_load_file(path, 0, NULL)) != NULL);
+    }
+    CU_ASSERT(json_equal(json_object_get(scores[0], "documents"),
+                         json_object_get(scores[1], "documents")));
+    const json_t *results = json_object_get(scores[0], "results");
+    for (size_t i = 0; i < json_array_size(results); i++) {
+        const json_t *r = json_array_get(results, i);
+        const char *metric = json_string_value(json_object_get(r, "metric"));
+        if (!strcmp(metric, "word_perplexity")) word = json_real_value(json_object_get(r, "value"));
+        if (!strcmp(metric, "byte_perplexity")) byte = json_real_value(json_object_get(r, "value"));
+    }
+    CU_ASSERT(word > 1 && byte > 1);
+    near(2 * log(word), 5 * log(byte), "of two words in five bytes");
+    json_decref(scores[0]);
+    json_decref(scores[1]);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 TEST(scoring, wrong_requests_are_refused)

@@ -255,10 +255,49 @@ TEST(hf_config, what_a_family_has_in_one_way_only)
         {"falcon", "\"multi_query\": false, \"num_kv_heads\": 1", NULL, "num_kv_heads: 1"},
         {"gptj", "\"rotary\": false", NULL, "rotary: false is not supported"},
         {"neox", "\"rotary_pct\": 0.5, \"partial_rotary_factor\": 0.25", NULL, "contradicts"},
+        {"neox", "\"rotary_emb_base\": 10000, \"rope_theta\": 5e5", NULL,
+         "rope_theta: 500000 contradicts rotary_emb_base, 10000"},
+        {"neox", "\"rotary_emb_base\": 5e5, \"rope_theta\": 5e5", "rope_theta: 500000\n", NULL},
         {"neox", "\"hidden_dropout_prob\": 0.2", "residual_dropout_rate: 0.2\n", NULL},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         expect(family(row[i].family), row[i].key, row[i].line, row[i].why);
+}
+
+/* Keys that the transformers library computes from others, and takes from config.json where they
+ * are: the value that they have without it, or an error. */
+TEST(hf_config, keys_that_others_imply_agree_with_them)
+{
+    static const struct {
+        const char *folder, *key, *value, *why;
+    } row[] = {
+        {"hf_t5", "dense_act_fn", "\"relu\"", NULL},
+        {"hf_t5", "is_gated_act", "false", NULL},
+        {"hf_t5", "is_gated_act", "true", "feed_forward_proj: relu needs false here"},
+        {"hf_t5", "dense_act_fn", "\"gelu_new\"", "feed_forward_proj: relu needs relu here"},
+        {"hf_t5_gated", "dense_act_fn", "\"gelu_new\"", NULL},
+        {"hf_t5_gated", "dense_act_fn", "null", NULL},
+        {"hf_t5_gated", "dense_act_fn", "\"gelu\"", "gated-gelu needs gelu_new here"},
+        {"hf_t5_gated", "dense_act_fn", "5", "gated-gelu needs gelu_new here"},
+        {"hf_t5_gated", "is_gated_act", "1", "gated-gelu needs true here"},
+        {"hf_bert_classifier", "classifier_dropout", "0.5", NULL},
+        {"hf_bert_classifier", "classifier_dropout", "-1", "-1, expected 0 to 1"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char path[200], *yaml = NULL;
+        struct convert_source config;
+        struct model *model = NULL;
+        (void)snprintf(path, sizeof path, "tests/data/%s/config.json", row[i].folder);
+        T_OK(convert_source_read(&config, path));
+        CU_ASSERT(!json_object_set_new(config.json, row[i].key,
+                                       json_loads(row[i].value, JSON_DECODE_ANY, NULL)));
+        const enum wsc_err rc = take(&config, &yaml, &model);
+        CU_ASSERT_EQUAL(rc, row[i].why ? WSC_CONFIG : WSC_OK);
+        if (row[i].why) CU_ASSERT(strstr(wsc_err_message(), row[i].why) != NULL);
+        model_destroy(&model);
+        wsc_free(yaml);
+        convert_source_fini(&config);
+    }
 }
 
 /* With is_decoder a token of BERT sees those before it alone: another model of the same tensors. */

@@ -483,6 +483,26 @@ TEST(bert_data, answers_stand_where_the_question_says)
     data_batch_destroy(&b);
 }
 
+/* BERT's program divides the answer at all white space, by str.split(), but the text at few
+ * characters: an answer with a no-break blank is not found, one with a blank of U+202F is. */
+TEST(bert_data, answers_are_compared_word_by_word)
+{
+    static const char json[] =
+        "{\"data\": [{\"paragraphs\": [{\"context\": \"an\\u00a0ber loan\\u202fcafe\", \"qas\": ["
+        "{\"question\": \"an\", \"answers\": [{\"text\": \"an\\u00a0ber\", \"answer_start\": 0}]}, "
+        "{\"question\": \"an\", \"answers\": [{\"text\": \"loan\\u202fcafe\", \"answer_start\": "
+        "7}]}, "
+        "{\"question\": \"an\", \"answers\": [{\"text\": \" loan\\u202f\", \"answer_start\": "
+        "6}]}]}]}]}";
+    const struct data_bert bert = request("BertQADataProcessor", false);
+    struct data_made made;
+    T_OK(make(&bert, put_json(json), 0, "squad", &made));
+    T_EQ(made.n_documents, 3);
+    T_EQ(made.n_empty, 1);
+}
+
+#define QUESTION                                                                                   \
+    "{\"data\": [{\"paragraphs\": [{\"context\": \"a\", \"qas\": [{\"question\": \"b\", "
 TEST(bert_data, questions_that_are_none_are_refused)
 {
     static const struct {
@@ -506,6 +526,10 @@ TEST(bert_data, questions_that_are_none_are_refused)
         {"{\"data\": [{\"paragraphs\": [{\"context\": \"a\", \"qas\": [{\"question\": \"b\", "
          "\"answers\": [{\"text\": \"a\", \"answer_start\": 0, \"answer_start\": 1}]}]}]}]}",
          "\"answer_start\" stands there twice"},
+        {QUESTION "\"answers\": [], \"answers\": [{\"text\": \"a\", \"answer_start\": 0}]}]}]}]}",
+         "\"answers\" stands there twice"},
+        {QUESTION "\"is_impossible\": true, \"is_impossible\": false}]}]}]}",
+         "\"is_impossible\" stands there twice"},
         {"{\"data\": []}", "0 questions with answers, too few"},
         {"{\"data\": []} x", "something follows the object"},
     };

@@ -272,3 +272,29 @@ TEST(bpe, memory_is_balanced)
 {
     T_EQ(wsc_mem_in_use(WSC_MEM_DATA), 0);
 }
+
+/* All code points for which Python's str.isspace() is true, which its str.rstrip() and the \\s of
+ * its patterns take too. */
+TEST(bpe, white_space_is_that_of_python)
+{
+    static const struct {
+        unsigned first, last;
+    } space[] = {{0x09, 0x0D},     {0x1C, 0x20},     {0x85, 0x85},     {0xA0, 0xA0},
+                 {0x1680, 0x1680}, {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F},
+                 {0x205F, 0x205F}, {0x3000, 0x3000}};
+    int n_wrong = 0;
+    for (unsigned c = 1; c < 0x10000; c++) {
+        const unsigned char three[] = {0xE0 | c >> 12, 0x80 | (c >> 6 & 0x3F), 0x80 | (c & 0x3F),
+                                       0};
+        const unsigned char two[] = {0xC0 | c >> 6, 0x80 | (c & 0x3F), 0}, one[] = {c & 0x7F, 0};
+        const int length = c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
+        const unsigned char *text = c < 0x80 ? one : c < 0x800 ? two : three;
+        bool is_space = false;
+        for (size_t i = 0; i < sizeof space / sizeof *space; i++)
+            is_space = is_space || (c >= space[i].first && c <= space[i].last);
+        n_wrong += data_space_length((const char *)text) != (is_space ? length : 0);
+    }
+    T_EQ(n_wrong, 0);
+    T_EQ(data_space_length(""), 0);
+    T_EQ(data_space_length("\xE3\x80"), 0); /* the beginning of U+3000 */
+}
