@@ -376,6 +376,10 @@ bool conf_keys_is_section(const struct conf_table *table, const char *path);
 void conf_keys_unknown(const struct conf_table *table, struct conf_diag *d, struct conf_pos pos,
                        const char *path);
 
+/** Report that the file does not have @p section; the hint lists the keys that it needs, where the
+ * user's name of the section is that of the table. */
+void conf_keys_no_section(struct conf_parse *p, const char *section);
+
 /** Read @p node by row @p row of the table into its field: type, range and status are checked,
  *  problems go to the diag, and the field stays as it is after an error. */
 void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node);

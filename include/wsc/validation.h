@@ -52,10 +52,12 @@ struct validation_point {
     int64_t global_batch; /**< sequences; 0 in this member and in msl: unknown */
     int64_t micro_batch;  /**< sequences per system; CONF_AUTO: unknown */
     int64_t msl;          /**< tokens of a sequence */
+    int line;             /**< of its file; 0: a row of benchmarks/reference */
 };
 /** Read the points of a CSV file whose first line is `model,num_csx,tokens_per_s,source`; the third
  *  column may also be samples_per_s or speedup, and more columns may follow. `#` lines and blank
- *  lines are skipped, fields may be quoted. The caller owns *@p points. */
+ *  lines are skipped, fields may be quoted. A row equal to an earlier one is left out with a
+ *  warning. The caller owns *@p points. */
 enum wsc_err validation_points_read(const char *path, struct validation_point **points,
                                     int *n) WSC_CHECKED;
 

@@ -174,6 +174,8 @@ static enum wsc_err finish(struct law_study *s)
     out_progress_at("predict", 0, 0, NULL);
     TRY(law_fit(s->point, s->n_points, &s->fit));
     TRY(predict_all(s));
+    if (s->o->target > 0 && s->fit.support != LAW_SUPPORTED)
+        WSC_WARNING("--target: has no FLOPs, the points support no law");
     const struct report_law r = {.point = s->point,
                                  .n_points = s->n_points,
                                  .fit = &s->fit,

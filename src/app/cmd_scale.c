@@ -17,6 +17,7 @@
 #include <wsc/scaling.h>
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -173,6 +174,33 @@ static void study_fini(struct study *s)
     app_breakdown_fini(&s->breakdown);
 }
 
+/* Names the numbers of systems on which the model does not fit at an end of a range: the band is
+ * without it there. */
+static void warn_of_unfit_end(const struct scaling_sensitivity *s, const struct scaling_constant *c,
+                              const char *end, const double *ratio)
+{
+    char list[256] = "";
+    for (int i = 0; i < s->n_counts; i++) {
+        const size_t used = strlen(list);
+        if (isnan(ratio[i]))
+            (void)snprintf(list + used, sizeof list - used, "%s%lld", used ? ", " : "",
+                           (long long)s->num_csx[i]);
+    }
+    if (*list)
+        WSC_WARNING("%s: with %s = %s it does not fit %s systems; their bands are without this "
+                    "value",
+                    s->model, c->key, end, list);
+}
+
+static void warn_of_unfit_ends(const struct scaling_sensitivity *s)
+{
+    for (int k = 0; k < s->n; k++) {
+        const struct scaling_constant *c = &s->constant[k];
+        warn_of_unfit_end(s, c, c->low, c->at_low);
+        warn_of_unfit_end(s, c, c->high, c->at_high);
+    }
+}
+
 /* Sensitivity of the models that were asked for. */
 static enum wsc_err find_sensitivities(struct scale *c, struct study *s)
 {
@@ -180,6 +208,7 @@ static enum wsc_err find_sensitivities(struct scale *c, struct study *s)
     for (int m = 0; m < c->sweep.n_models; m++) {
         TRY(scaling_sensitivity(&c->sweep, m, &s->sensitivity[m]));
         s->report.n_sensitivities = m + 1;
+        warn_of_unfit_ends(&s->sensitivity[m]);
     }
     s->report.sensitivity = s->sensitivity;
     return WSC_OK;

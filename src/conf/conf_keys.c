@@ -284,6 +284,26 @@ static void apply_default(struct conf_parse *p, int row)
     conf_key_default(p, row);
 }
 
+void conf_keys_no_section(struct conf_parse *p, const char *section)
+{
+    enum { MOST_KEYS = 4 };
+    const size_t n = strlen(section);
+    char keys[4 * CONF_MAX_PATH] = "", more[32] = "", user[CONF_MAX_PATH];
+    /* The trainer style has other keys in a section. */
+    const bool own = strcmp(conf_diag_name(p->diag, section, user), section) != 0;
+    int n_keys = 0;
+    for (int i = 0; !own && i < p->table->n; i++) {
+        const struct conf_key *key = &p->table->key[i];
+        const size_t used = strlen(keys);
+        if (!key->required || !is_below(key->path, section, n) || n_keys++ >= MOST_KEYS) continue;
+        (void)snprintf(keys + used, sizeof keys - used, "%s%s", used ? ", " : "; hint: it needs ",
+                       key->path + n + 1);
+    }
+    if (n_keys > MOST_KEYS) (void)snprintf(more, sizeof more, " and %d more", n_keys - MOST_KEYS);
+    conf_diag_error(p->diag, (struct conf_pos){0}, section, "required section is missing%s%s", keys,
+                    more);
+}
+
 /* A required key is missed only where its section is in the file; machine files (sourced) need
  * every section, and an absent one is reported once: @p reported is the last. */
 static void report_missing(struct conf_parse *p, const struct conf_node *root, const char *path,
@@ -304,7 +324,7 @@ static void report_missing(struct conf_parse *p, const struct conf_node *root, c
     if (!*section || (node && (!conf_node_is_null(node) || p->table->sourced))) {
         conf_diag_error(p->diag, *section ? node->pos : file, path, "required key is missing");
     } else if (p->table->sourced && strcmp(section, reported) != 0) {
-        conf_diag_error(p->diag, file, section, "required section is missing");
+        conf_keys_no_section(p, section);
         (void)snprintf(reported, CONF_MAX_PATH, "%s", section);
     }
 }

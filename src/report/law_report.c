@@ -68,7 +68,11 @@ static void print_law(const struct report_law *r)
                      f->n);
         return;
     }
-    (void)printf("\nL(f) = (f / %.4g)^%.4f%s", f->a, f->b, f->floor ? "" : "\n");
+    if (isnormal(f->a))
+        (void)printf("\nL(f) = (f / %.4g)^%.4f%s", f->a, f->b, f->floor ? "" : "\n");
+    else /* of an almost level law, whose loss of 1 lies beyond all numbers */
+        (void)printf("\nL(f) = %.4g (f / %.4g)^%.4f%s", f->amplitude, f->scale, f->b,
+                     f->floor ? "" : "\n");
     if (f->floor) (void)printf(" + %.4f\n", f->c);
     print_interval("b", f->b, f->b_low, f->b_high);
     if (f->floor) print_interval("c", f->c, f->c_low, f->c_high);
@@ -128,7 +132,8 @@ static void print_target(const struct report_law *r)
     if (!(r->target > 0) || r->fit->support != LAW_SUPPORTED) return;
     const double flop = law_flop(r->fit, r->target);
     if (!isfinite(flop)) {
-        (void)printf("\nA loss of %.4g is below the floor of the law.\n", r->target);
+        (void)printf("\nA loss of %.4g is %s.\n", r->target,
+                     isnan(flop) ? "below the floor of the law" : "beyond 1e308 FLOPs by the law");
         return;
     }
     (void)printf("\nA loss of %.4g takes %.3g FLOPs by the law", r->target, flop);

@@ -27,7 +27,8 @@ void scaling_sensitivity_free(struct scaling_sensitivity *s)
     *s = (struct scaling_sensitivity){0};
 }
 
-/* Tokens per second of one model by node count; NaN when it does not fit the machine. */
+/* Tokens per second of one model by node count; NaN for the counts on which it does not fit the
+ * machine. */
 static enum wsc_err curve(const struct scaling_sweep *sweep, int model,
                           const struct hw_machine *cluster, double *tokens_per_s)
 {
@@ -36,11 +37,11 @@ static enum wsc_err curve(const struct scaling_sweep *sweep, int model,
     s.cluster = cluster;
     s.model = &sweep->model[model];
     s.n_models = 1;
+    s.leaves_out = true;
     s.progress = NULL;
-    enum wsc_err rc = scaling_run(&s, &row);
-    if (rc && rc != WSC_CAPACITY) return rc;
+    TRY(scaling_run(&s, &row));
     for (int i = 0; i < s.n_counts; i++)
-        tokens_per_s[i] = rc ? NAN : row[i].tokens_per_s;
+        tokens_per_s[i] = *row[i].left_out ? NAN : row[i].tokens_per_s;
     wsc_free(row);
     return WSC_OK;
 }
@@ -97,7 +98,7 @@ static enum wsc_err add_constants(const struct scaling_sweep *sweep, int model,
     return WSC_OK;
 }
 
-/* What the end of a range adds to one side of the band. */
+/* What the end of a range adds to one side of the band; nothing where the model does not fit. */
 static double deviation(double ratio, bool above)
 {
     if (isnan(ratio)) return 0;

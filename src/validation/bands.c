@@ -193,12 +193,6 @@ double validation_half_band(double spread, double form)
 
 /* ---- bands ----------------------------------------------------------------------------------- */
 
-/* Ratios of two predictions: what a site or the form of the model adds is in both. */
-static bool is_ratio(const struct validation_figure *f)
-{
-    return f->quantity == VALIDATION_SPEEDUP || f->quantity == VALIDATION_EFFICIENCY;
-}
-
 /* Deviation of the fitted rows, with the degrees of freedom. */
 static double fitted_deviation(const struct validation_table *v)
 {
@@ -232,8 +226,9 @@ void validation_set_bands(struct validation_table *v, struct validation_predicti
     v->site_deviation = BETWEEN_SITES;
     for (int i = 0; i < v->n_rows; i++) {
         struct validation_prediction *p = &row[i];
-        const double form = is_ratio(p->ref) ? 0 : v->fitted_deviation;
-        const bool elsewhere = !is_ratio(p->ref) && is_elsewhere(v, p->ref);
+        const bool ratio = validation_is_ratio(p->ref->quantity);
+        const double form = ratio ? 0 : v->fitted_deviation;
+        const bool elsewhere = !ratio && is_elsewhere(v, p->ref);
         const double sites = elsewhere ? BETWEEN_SITES : 0;
         const double all = sqrt(p->spread * p->spread + form * form + sites * sites);
         p->band_low = p->predicted * exp(-NINETY_PERCENT * all);

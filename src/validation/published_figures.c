@@ -3,6 +3,7 @@
  * quantities.c knows what the rows measure. */
 #include "validation_impl.h"
 
+#include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/units.h>
 
@@ -291,6 +292,19 @@ static WSC_CHECKED enum wsc_err check_needed(const struct reader *r,
     return WSC_OK;
 }
 
+/* Ratios compare with one system that has the share of each, whole sequences. */
+static void warn_of_uneven(const struct reader *r, const struct validation_figure *row)
+{
+    const int64_t left = row->num_csx > 0 ? row->global_batch % row->num_csx : 0;
+    if (row->kind == VALIDATION_KIND_CONTEXT || !left || !validation_is_ratio(row->quantity))
+        return;
+    WSC_WARNING("%s:%d:%d: %s: %lld sequences do not divide evenly among %lld systems: %s is "
+                "against one system with %lld",
+                PLACE(r, GLOBAL_BATCH), (long long)row->global_batch, (long long)row->num_csx,
+                validation_quantity_name(row->quantity),
+                (long long)(row->global_batch / row->num_csx));
+}
+
 /* A column that the quantity does not read would be dropped in silence. */
 static WSC_CHECKED enum wsc_err check_unused(const struct reader *r,
                                              const struct validation_figure *row)
@@ -371,13 +385,20 @@ static bool read_tolerance(struct validation_figure *row)
     return true;
 }
 
+/* A range without the figure is of another figure or unit, and would make any prediction look
+ * wrong. */
 static WSC_CHECKED enum wsc_err check_tolerance(const struct reader *r,
                                                 struct validation_figure *row)
 {
-    if (row->kind == VALIDATION_KIND_CONTEXT || read_tolerance(row)) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: \"%s\" is no tolerance",
-                                  PLACE(r, TOLERANCE), row->tolerance),
-                        "10 %% around the value, or 14.5..15.8");
+    if (row->kind == VALIDATION_KIND_CONTEXT) return WSC_OK;
+    if (!read_tolerance(row))
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: \"%s\" is no tolerance",
+                                      PLACE(r, TOLERANCE), row->tolerance),
+                            "10 %% around the value, or 14.5..15.8");
+    if (row->low <= row->value && row->value <= row->high) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: %s is without the value, %.10g",
+                                  PLACE(r, TOLERANCE), row->tolerance, row->value),
+                        "LOW..HIGH in the unit of the value, %s", row->unit);
 }
 
 static WSC_CHECKED enum wsc_err check_new(const struct reader *r,
@@ -412,6 +433,7 @@ static WSC_CHECKED enum wsc_err take_row(const struct reader *r, struct validati
     TRY(check_unused(r, row));
     TRY(check_numbers(r, row));
     TRY(check_unit(r, row));
+    warn_of_uneven(r, row);
     TRY(check_tolerance(r, row));
     return check_new(r, rows, n);
 }

@@ -83,6 +83,18 @@ static WSC_CHECKED enum wsc_err take_text(const struct out_csv *r, int column, c
     return WSC_OK;
 }
 
+/* The line of an equal point above @p p, the last of the list; 0: there is none. */
+static int line_of_equal(const struct points *list, const struct validation_point *p)
+{
+    for (int i = 0; i < list->n; i++) {
+        const struct validation_point *q = &list->point[i];
+        if (!strcmp(q->model, p->model) && q->num_csx == p->num_csx &&
+            q->tokens_per_s == p->tokens_per_s && !strcmp(q->source, p->source))
+            return q->line;
+    }
+    return 0;
+}
+
 static WSC_CHECKED enum wsc_err add_point(const struct out_csv *r, struct points *list)
 {
     if (r->n_fields != r->n_columns)
@@ -95,7 +107,12 @@ static WSC_CHECKED enum wsc_err add_point(const struct out_csv *r, struct points
     TRY(take_number(r, RATE, unit[list->unit], &p->tokens_per_s));
     p->unit = (enum validation_point_unit)list->unit;
     TRY(take_text(r, SOURCE, p->source, sizeof p->source));
-    list->n++;
+    p->line = r->line;
+    const int line = line_of_equal(list, p);
+    if (line)
+        WSC_WARNING("%s:%d: is left out: equal to line %d", PLACE(r), line);
+    else
+        list->n++;
     return WSC_OK;
 }
 

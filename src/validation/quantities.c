@@ -258,6 +258,11 @@ bool validation_quantity_predicted(enum validation_quantity quantity)
     return table[quantity].predict != NULL;
 }
 
+bool validation_is_ratio(enum validation_quantity quantity)
+{
+    return quantity == VALIDATION_SPEEDUP || quantity == VALIDATION_EFFICIENCY;
+}
+
 bool validation_figure_measured(const struct validation_figure *figure)
 {
     return !table[figure->quantity].derived && figure->value > 0;

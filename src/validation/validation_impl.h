@@ -65,6 +65,8 @@ enum validation_need {
 };
 /** True when rows of @p quantity need the columns of @p need. */
 bool validation_quantity_needs(enum validation_quantity quantity, enum validation_need need);
+/** True for quotients of two predictions: what a site or the form of the model adds is in both. */
+bool validation_is_ratio(enum validation_quantity quantity);
 /** True when the emulator predicts figures of @p quantity. */
 bool validation_quantity_predicted(enum validation_quantity quantity);
 /** True when the figure's unit is one of its quantity; *@p such_as is one that is, or NULL. */

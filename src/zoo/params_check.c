@@ -21,10 +21,8 @@ static void check_sections(struct conf_parse *p, const struct conf_node *root, e
     } sections[] = {
         {"model", true}, {"train_input", trains}, {"optimizer", trains}, {"eval_input", evals}};
     for (int i = 0; i < 4; i++) {
-        if (!sections[i].needed || !conf_node_is_null(conf_node_find(root, sections[i].name)))
-            continue;
-        conf_diag_error(p->diag, (struct conf_pos){0}, sections[i].name,
-                        "required section is missing");
+        if (sections[i].needed && conf_node_is_null(conf_node_find(root, sections[i].name)))
+            conf_keys_no_section(p, sections[i].name);
     }
 }
 

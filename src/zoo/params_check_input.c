@@ -98,42 +98,102 @@ static void check_input(struct conf_parse *p, struct zoo_input *in, bool trainin
                         (long long)params->reduction_leaf);
 }
 
-/* Sink tokens lengthen the samples; both inputs should have the same number of them. */
-static void check_sinks(struct conf_parse *p, const struct zoo_params *params)
+/* Tokens of the vocabulary, with room for text after them. */
+static void check_sinks_of(struct conf_parse *p, const struct zoo_input *in, const char *path,
+                           const struct zoo_model *m)
 {
-    const char *path = "eval_input.data_transforms";
+    const struct conf_pos pos = conf_parse_place(p, path, NULL);
+    if (in->sink_tokens < 1) return;
+    if (in->max_sequence_length <= 0 && in->sink_tokens >= m->max_position_embeddings)
+        conf_diag_error(p->diag, pos, path,
+                        "%lld sink tokens leave no place for text, model.max_position_embeddings "
+                        "is %lld; hint: max_position_embeddings counts the sink tokens too: change "
+                        "it, num_sink_tokens and attention_sink_tokens together",
+                        (long long)in->sink_tokens, (long long)m->max_position_embeddings);
+    if (m->vocab_size > 0 && in->sink_token_id >= m->vocab_size)
+        conf_diag_error(p->diag, pos, path, "sink_token_id is %lld, expected 0 to %lld",
+                        (long long)in->sink_token_id, (long long)m->vocab_size - 1);
+}
+
+/* Sink tokens lengthen the samples; both inputs should have the same number of them. @p reads:
+ * whether the mode reads the input. */
+static void check_sinks(struct conf_parse *p, const struct zoo_params *params, const bool reads[2])
+{
+    const char *const path[] = {"train_input.data_transforms", "eval_input.data_transforms"};
     const struct zoo_input *train = &params->train_input, *eval = &params->eval_input;
+    if (reads[0]) check_sinks_of(p, train, path[0], &params->model);
+    if (reads[1]) check_sinks_of(p, eval, path[1], &params->model);
     if (!train->present || !eval->present || train->sink_tokens == eval->sink_tokens) return;
-    conf_diag_warn(p->diag, conf_parse_place(p, path, "eval_input.data_dir"), path,
+    conf_diag_warn(p->diag, conf_parse_place(p, path[1], "eval_input.data_dir"), path[1],
                    "%lld sink tokens before a sample, %lld in train_input; with them it has "
                    "model.max_position_embeddings tokens",
                    (long long)eval->sink_tokens, (long long)train->sink_tokens);
 }
 
-/* Samples must not be longer than the number of positions. Inputs that the mode does not read are
- * not checked. */
-static void check_length(struct conf_parse *p, const struct zoo_params *params)
+/* Lengths of the samples of an input, the tokens beside them, and the positions that they need. */
+struct lengths {
+    const char *key[2], *positions;
+    int64_t tokens[2], sinks[2], most;
+};
+
+/* Samples must not be longer than the number of positions, and both inputs of a run agree.  @p
+ * reads: whether the mode reads the input; others are not checked. */
+static void check_lengths(struct conf_parse *p, const struct lengths *l, const bool reads[2])
 {
-    const enum zoo_mode mode = params->runconfig.mode;
-    const bool reads[] = {zoo_mode_trains(mode), zoo_mode_evaluates(mode)};
-    const struct zoo_input *const in[] = {&params->train_input, &params->eval_input};
-    const char *const length[] = {"train_input.max_sequence_length",
-                                  "eval_input.max_sequence_length"},
-                      *positions = "model.max_position_embeddings";
-    if (params->model.objective == ZOO_SEQ2SEQ) return;
     for (int i = 0; i < 2; i++)
-        if (reads[i] && in[i]->present && in[i]->max_sequence_length > 0 &&
-            in[i]->max_sequence_length + in[i]->sink_tokens > params->model.max_position_embeddings)
-            conf_diag_error(p->diag, conf_parse_place(p, length[i], positions), length[i],
-                            "%lld tokens, but %s is %lld", (long long)in[i]->max_sequence_length,
-                            positions, (long long)params->model.max_position_embeddings);
-    const int64_t train = in[0]->max_sequence_length, eval = in[1]->max_sequence_length;
-    if (reads[0] && reads[1] && in[0]->present && in[1]->present && train > 0 && eval > 0 &&
-        train != eval)
-        conf_diag_error(
-            p->diag, conf_parse_place(p, length[1], length[0]), length[1],
-            "%lld tokens, but %s is %lld; hint: a run has one length, --mode eval another",
-            (long long)eval, length[0], (long long)train);
+        if (reads[i] && l->tokens[i] > 0 && l->tokens[i] + l->sinks[i] > l->most)
+            conf_diag_error(p->diag, conf_parse_place(p, l->key[i], l->positions), l->key[i],
+                            "%lld tokens, but %s is %lld", (long long)l->tokens[i], l->positions,
+                            (long long)l->most);
+    const bool own = l->tokens[0] > 0;
+    const int64_t run = own ? l->tokens[0] : l->most - l->sinks[1];
+    if (!reads[0] || !reads[1] || l->tokens[1] <= 0 || l->tokens[1] == run) return;
+    conf_diag_error(p->diag, conf_parse_place(p, l->key[1], l->key[0]), l->key[1],
+                    "%lld tokens, but %s is %lld; hint: a run has one length, --mode eval another",
+                    (long long)l->tokens[1], own ? l->key[0] : l->positions,
+                    (long long)(own ? run : l->most));
+}
+
+/* Sources, and the targets of an encoder-decoder; the patches of a latent have no length here. */
+static void check_length(struct conf_parse *p, const struct zoo_params *params, const bool reads[2])
+{
+    const struct zoo_model *m = &params->model;
+    const struct zoo_input *in = &params->train_input, *eval = &params->eval_input;
+    const struct lengths source = {
+        {"train_input.max_sequence_length", "eval_input.max_sequence_length"},
+        "model.max_position_embeddings",
+        {in->max_sequence_length, eval->max_sequence_length},
+        {in->sink_tokens, eval->sink_tokens},
+        m->max_position_embeddings};
+    const struct lengths target = {
+        {"train_input.tgt_max_sequence_length", "eval_input.tgt_max_sequence_length"},
+        "model.tgt_max_position_embeddings",
+        {in->tgt_max_sequence_length, eval->tgt_max_sequence_length},
+        {0, 0},
+        m->tgt_max_position_embeddings};
+    if (m->objective == ZOO_DIFFUSION) return;
+    check_lengths(p, &source, reads);
+    if (m->objective == ZOO_SEQ2SEQ) check_lengths(p, &target, reads);
+}
+
+/* The head computes positions of a sequence, whose length is that of the input that is read first.
+ */
+static void check_predictions(struct conf_parse *p, const struct zoo_params *params)
+{
+    const char *path = "model.max_predictions_per_seq",
+               *input = "train_input.max_predictions_per_seq";
+    const struct zoo_model *m = &params->model;
+    const bool evaluates = params->runconfig.mode == ZOO_EVAL && params->eval_input.present;
+    const struct zoo_input *in =
+        params->train_input.present && !evaluates ? &params->train_input : &params->eval_input;
+    const bool own = in->present && in->max_sequence_length > 0;
+    const int64_t length =
+        own ? in->max_sequence_length + in->sink_tokens : m->max_position_embeddings;
+    if (m->objective != ZOO_MASKED_LM || m->max_predictions_per_seq <= length) return;
+    conf_diag_error(p->diag, conf_parse_place(p, path, input),
+                    conf_parse_given(p, path) ? path : input,
+                    "%lld is more than the %lld tokens of a sequence",
+                    (long long)m->max_predictions_per_seq, (long long)length);
 }
 
 /* Set the ranges of the values in samples of encoders. */
@@ -156,12 +216,16 @@ void zoo_check_inputs(struct conf_parse *p, struct zoo_params *params)
     if (train->present) check_input(p, train, true, params);
     if (eval->present) check_input(p, eval, false, params);
     params->model.max_cls_tokens = train->present ? train->max_cls_tokens : eval->max_cls_tokens;
-    check_sinks(p, params);
 }
 
 void zoo_check_samples(struct conf_parse *p, const struct zoo_params *params)
 {
-    check_length(p, params);
+    const enum zoo_mode mode = params->runconfig.mode;
+    const bool reads[] = {zoo_mode_trains(mode) && params->train_input.present,
+                          zoo_mode_evaluates(mode) && params->eval_input.present};
+    check_sinks(p, params, reads);
+    check_length(p, params, reads);
+    check_predictions(p, params);
 }
 
 void zoo_set_ranges(struct zoo_params *params)

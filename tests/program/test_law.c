@@ -211,5 +211,23 @@ TEST(law, two_points_support_no_law)
     T_EQ(r.status, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "The points support no law"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--predict: nothing is predicted"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--target: has no FLOPs, the points support no law"));
+    spawn_free(&r);
+}
+
+/* Equal losses: the flattest law, 2.5 (f / scale)^-0.0001 with the mean of ln f, 1e18; the form
+ * (f / a)^b has a = 1e18 2.5^10000. */
+TEST(law, a_level_law_is_written_without_infinite_numbers)
+{
+    const char *dir = job_path("level");
+    struct spawn_result r;
+    CU_ASSERT(spawn_ok("mkdir %s && printf 'name,flop,loss\na,1e17,2.5\nb,1e18,2.5\nc,1e19,2.5\n' "
+                       ">%s/points.csv",
+                       dir, dir));
+    spawn_run(&r, "\"$WSC\" law --points %s/points.csv --out %s/out", dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "L(f) = 2.5 (f / 1e+18)^-0.0001\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "The points do not support the law"));
+    CU_ASSERT_PTR_NULL(strstr(r.out, "inf"));
     spawn_free(&r);
 }

@@ -412,6 +412,27 @@ TEST(report_points, many_points_fit)
 
 #define HEAD "model,num_csx,tokens_per_s,source\n"
 
+static void read_equal(void)
+{
+    struct validation_point *p = NULL;
+    int n = 0;
+    T_OK(validation_points_read(case_path("equal.csv"), &p, &n));
+    T_EQ(n, 4);
+    T_EQ(p[3].line, 6);
+    wsc_free(p);
+}
+
+/* A second measurement, another source or number of systems is a point of its own. */
+TEST(report_points, equal_rows_are_one_point)
+{
+    case_write(case_path("equal.csv"), HEAD "m,1,500,s\nm,1,501,s\nm,1,500,t\nm,1,5e2, s\n"
+                                            "m,2,500,s\n");
+    const char *text = case_capture(2, read_equal);
+    const char *first = strstr(text, "equal.csv:5: is left out: equal to line 2");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(first);
+    if (first) CU_ASSERT_PTR_NULL(strstr(first, "WARNING"));
+}
+
 TEST(report_points, errors_name_file_and_line)
 {
     static char long_line[10000];

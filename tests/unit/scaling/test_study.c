@@ -304,6 +304,34 @@ static struct hw_source *source_of(struct hw_machine *machine, const char *key)
     return NULL;
 }
 
+/* An installation of one to four systems: at its low end two systems do not fit, and one does. */
+TEST(scaling_study, an_end_that_does_not_fit_one_count_keeps_the_others)
+{
+    struct hw_source range[1] = {{.key = "systems", .kind = "assumed", .low = 1, .high = 4}};
+    struct scaling_sensitivity s;
+    struct hw_machine machine;
+    struct scaling_sweep sweep = set_up(NULL);
+    T_OK(hw_machine_parse(&machine, NULL, NULL, 0, NULL, 0));
+    struct hw_machine small = machine; /* shallow: another list of sources */
+    small.source = range;
+    small.n_sources = 1;
+    small.systems = 4;
+    sweep.cluster = &small;
+    T_OK(scaling_sensitivity(&sweep, 0, &s));
+    const struct scaling_constant *c = constant_of(&s, "systems");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    if (!c) return;
+    T_EQ(s.num_csx[0], 1);
+    T_NEAR(c->at_low[0], 1, 0);
+    CU_ASSERT(isnan(c->at_low[1]));
+    T_NEAR(c->at_high[0], 1, 0);
+    T_NEAR(c->at_high[1], 1, 0);
+    T_NEAR(s.below[1], 1, 0);
+    scaling_sensitivity_free(&s);
+    hw_machine_fini(&machine);
+    tear_down();
+}
+
 /* How far the end of a constant's range is below the curve at the second count. */
 static double fall(const struct scaling_sensitivity *s, const char *key, bool at_high)
 {

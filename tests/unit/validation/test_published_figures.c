@@ -227,9 +227,36 @@ TEST(reference, errors_of_a_row_as_a_whole)
         {"a,slope,ms/sequence,1,,g,2,7,4,8,c,,validation,5 %,w,,s,9 6,st,fa,,\n",
          "bad.csv:2:30: micro_batch: 4 sequences, a system has 3"},
         {"a,slope,ms/sequence,1,,g,2,7,auto,8,c,,validation,5 %,w,,s,9 1,st,fa,,\n",
-         "bad.csv:2:60: other_batches: 1 sequences for 2 systems"}};
+         "bad.csv:2:60: other_batches: 1 sequences for 2 systems"},
+        {"a,rate,samples/s,2924,,g,1,1,auto,8,c,,validation,1..2,w,,s,,st,fa,,\n",
+         "bad.csv:2:51: tolerance: 1..2 is without the value, 2924; hint: LOW..HIGH in the unit of "
+         "the value, samples/s"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check_row(&rows[i]);
+}
+
+static void read_uneven(void)
+{
+    struct validation_figure *r;
+    int n;
+    read_text(HEAD "a,speedup,1,1.9,,g,2,65,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n"
+                   "b,efficiency,1,0.9,,g,4,64,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n"
+                   "c,speedup,1,1.9,,g,2,65,auto,8,c,,context,5 %,w,,s,,st,fa,,\n"
+                   "d,rate,samples/s,9,,g,2,65,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
+              &r, &n);
+    T_EQ(n, 4);
+    wsc_free(r);
+}
+
+/* A ratio is against one system with the share of each, which whole sequences may not give. */
+TEST(reference, a_ratio_of_an_uneven_batch_has_a_warning)
+{
+    const char *text = case_capture(2, read_uneven);
+    const char *first = strstr(text, "reference.csv:2:22: global_batch: 65 sequences do not divide "
+                                     "evenly among 2 systems: speedup is against one system with "
+                                     "32");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(first);
+    if (first) CU_ASSERT_PTR_NULL(strstr(first, "WARNING"));
 }
 
 TEST(reference, an_id_that_comes_again_is_an_error)

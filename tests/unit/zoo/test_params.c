@@ -545,7 +545,8 @@ TEST(zoo_params, mode_decides_which_sections_are_needed)
     T_EQ(p.runconfig.mode, ZOO_GENERATE);
     zoo_params_fini(&p);
     CU_ASSERT_EQUAL(parse_set(&p, INPUT MODEL OPTIM, "runconfig.mode=eval"), WSC_CONFIG);
-    T_STR(wsc_err_message(), "t.yaml: eval_input: required section is missing");
+    T_STR(wsc_err_message(), "t.yaml: eval_input: required section is missing; hint: it needs "
+                             "data_processor, batch_size");
     zoo_params_fini(&p);
 }
 
