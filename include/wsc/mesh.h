@@ -256,6 +256,24 @@ struct mesh_stats {
  *  also in a deadlock. */
 enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats) WSC_CHECKED;
 
+/** Announce that the next run repeats: its routes, tasks and operations are those of every run with
+ *  this @p key since mesh_create(), and depend neither on memory nor on the values of wavelets;
+ *  only these differ. The first run with a key is simulated. The second one is also recorded as a
+ *  list of operations on words, which is played on the same memory and must give the same bits.
+ *  Later runs are played, with the statistics of the recorded one. A run is simulated as any other
+ *  when its tasks read memory or payloads, when a filter by range is set, when the number or the
+ *  control wavelets of its sources changed, when it is observed, has snapshots, several threads or
+ *  processes, sends more than 32 M wavelets, or the fabrics of this process take 2 GB. WSC_NOMEM.
+ */
+enum wsc_err mesh_repeat(struct mesh *m, uint64_t key) WSC_CHECKED;
+/** What became of the announced runs: played without cycles; recordings that were given up because
+ *  the run depends on data or is too long, and because they gave other results. */
+struct mesh_repeat_counts {
+    int64_t played, refused, different;
+};
+/** Counts since mesh_create(). */
+struct mesh_repeat_counts mesh_repeat_counts(const struct mesh *m);
+
 /** Remove the program: routes, filters, queues, tasks and edges. Memory and its reservations stay;
  *  cycles and statistics start at 0. Loading a program takes no time. */
 enum wsc_err mesh_clear(struct mesh *m) WSC_CHECKED;

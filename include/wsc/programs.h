@@ -268,7 +268,10 @@ const double *programs_model_leaf_squares(const struct programs_model *k);
 /** Losses after the last forward stage, one entry per leaf of the share; borrowed until the next
  *  begin. */
 const struct model_loss *programs_model_losses(const struct programs_model *k);
-/** host_count_classes() of a model with one head. */
+/** Programs that were played from recordings (mesh_repeat()) since programs_model_create(). */
+struct mesh_repeat_counts programs_model_repeats(const struct programs_model *k);
+/** Choose one position per sample of the share whose logits to keep, each in [0, T), before the
+ a model with one head. */
 void programs_model_count_classes(const struct programs_model *k, struct model_class_count *count);
 /** Choose one position per sample of the share whose logits to keep, each in [0, T), before the
  *  head's forward. */

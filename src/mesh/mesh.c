@@ -10,6 +10,7 @@
 #include "pool.h"
 #include "program.h"
 #include "region.h"
+#include "repeat.h"
 
 #include <wsc/mem.h>
 
@@ -175,6 +176,7 @@ void mesh_destroy(struct mesh **mesh)
     mesh_regions_fini(m);
     mesh_share_fini(m);
     free_program(m);
+    mesh_repeats_free(m->repeats);
     wsc_free(m->end_message);
     mesh_bindings_free(m);
     mesh_buffer_give(&m->channels);

@@ -5,6 +5,7 @@
 #include "mesh_memory.h"
 #include "mesh_state.h"
 #include "pool.h"
+#include "recording.h"
 
 #include <wsc/mem.h>
 
@@ -97,6 +98,7 @@ enum wsc_err mesh_check_range(const struct mesh_pe *pe, int64_t first, int64_t b
 enum wsc_err mesh_load(const struct mesh_pe *pe, int address, uint32_t *value)
 {
     *value = 0;
+    mesh_record_refuse(pe->region);
     TRY(mesh_check_range(pe, address, sizeof *value));
     int64_t bytes = pe->memory_bytes - address; /* what was never touched reads as zero */
     if (bytes > (int64_t)sizeof *value) bytes = sizeof *value;
@@ -106,6 +108,7 @@ enum wsc_err mesh_load(const struct mesh_pe *pe, int address, uint32_t *value)
 
 enum wsc_err mesh_store(struct mesh_pe *pe, int address, uint32_t value)
 {
+    mesh_record_refuse(pe->region);
     TRY(mesh_check_range(pe, address, sizeof value));
     TRY(mesh_touch(pe, address + (int64_t)sizeof value));
     memcpy(pe->memory + address, &value, sizeof value);

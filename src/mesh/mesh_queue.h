@@ -34,6 +34,12 @@ static inline uint64_t mesh_queue_pop(struct mesh_queue *q)
     q->n--;
     return entry;
 }
+/* The wavelet at the head of an input queue. */
+static inline uint64_t mesh_queue_first(struct mesh_pe *pe, int queue)
+{
+    const struct mesh_queue *q = mesh_queue_of(pe, queue);
+    return q->entry[q->head];
+}
 /* Remove the wavelet at the head of an input queue and return its payload. A queue that was full
  * has room again, so the router is visited. */
 static inline uint32_t mesh_take_wavelet(struct mesh_region *r, struct mesh_pe *pe, int queue)

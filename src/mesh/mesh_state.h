@@ -218,6 +218,7 @@ struct mesh_source {
     uint32_t used;                      /* 1 + cycle in which the link was last used */
     const struct mesh_wavelet *wavelet; /* borrowed */
     int64_t n, next;
+    int32_t words; /* data wavelets sent so far, in a recorded run */
 };
 /* Receiver of the wavelets that leave the fabric over an edge; the output belongs to the caller. */
 struct mesh_sink {
@@ -325,8 +326,9 @@ struct mesh_region {
     bool flows;             /* true when places flow in this batch */
     /* error: a wavelet arrived for which a data-triggered operation has no vector */
     bool stray;
-    enum wsc_err rc;               /* first error; `message` is its text */
-    int64_t error_in, error_block; /* error_in: cycle of the error, or INT64_MAX */
+    enum wsc_err rc;                  /* first error; `message` is its text */
+    struct mesh_recording *recording; /* borrowed: of a run that is recorded, or NULL */
+    int64_t error_in, error_block;    /* error_in: cycle of the error, or INT64_MAX */
     char *message;
     struct mesh_bucket wheel[MESH_WHEEL];
 };
@@ -391,6 +393,7 @@ struct mesh {
     bool stopped;          /* the run was asked to end */
     enum wsc_err end_rc;   /* error with which the run ends between two cycles */
     char *end_message;     /* owned */
+    struct mesh_repeats *repeats; /* owned: runs that repeat (repeat.h), or NULL */
     struct mesh_noted noted[MESH_MAX_NOTED];
     int n_noted;
     struct mesh_switch *extra;

@@ -6,6 +6,7 @@
 #include "alu.h"
 #include "compile.h"
 #include "mesh_state.h"
+#include "recording.h"
 #include "region.h"
 #include "vector.h"
 #include "watch_hooks.h"
@@ -21,6 +22,7 @@ enum wsc_err mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe,
         (uint32_t)(r->now + (is_fabric ? r->m->setup_fabric : mesh_code_info[t->code].setup));
     pe->threads |= (uint16_t)(1U << t->kind);
     mesh_see_op(r, pe, t);
+    mesh_record_begin(r, pe, t);
     if (is_fabric) return WSC_OK;
     int64_t work = t->left * t->cost * (t->flags & MESH_COLLIDES ? 2 : 1);
     if (t->ready_at + work / MESH_SLOTS > r->m->config.max_cycles)

@@ -9,6 +9,7 @@
 #include "mesh_channel.h"
 #include "mesh_queue.h"
 #include "mesh_state.h"
+#include "recording.h"
 #include "region.h"
 #include "task.h"
 #include "trigger.h"
@@ -106,14 +107,34 @@ static void store_result(struct mesh_pe *pe, const struct mesh_thread *t, uint32
         store(pe, t->at[0], type, value);
 }
 
+void mesh_pe_words(const struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
+                   const uint32_t *in, uint32_t *out)
+{
+    for (; t->left; t->left--) {
+        const uint32_t word = in ? *in++ : 0;
+        const uint32_t value =
+            t->flags & MESH_SIMPLE ? simple_result(pe, t, word) : result(r, pe, t, word);
+        if (out)
+            *out++ = value;
+        else
+            store_result(pe, t, value);
+        if (t->op)
+            t->done++;
+        else
+            mesh_advance(t);
+    }
+}
+
 /* Execute one element; @p in and @p out are its queues, or NULL. */
 PART void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
                   struct mesh_queue *in, struct mesh_queue *out)
 {
     uint32_t word = in ? mesh_take_wavelet(r, pe, t->in) : 0;
+    if (in && r->recording) word = mesh_record_receive(r, pe, t->kind, word);
     uint32_t value = t->flags & MESH_SIMPLE ? simple_result(pe, t, word) : result(r, pe, t, word);
     if (out) {
         uint64_t control = t->flags & MESH_SENDS_CONTROL ? MESH_CONTROL_BIT : 0;
+        if (r->recording && !control) value = mesh_record_send(r, pe, t, value);
         mesh_queue_push(out, value | control | r->ready_next);
         pe->out_used |= (uint8_t)(1U << t->out);
     } else if (t->flags & MESH_SIMPLE) {
@@ -136,6 +157,7 @@ static void finish(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread
 {
     mesh_see_op_end(r, pe, t->kind, end);
     if (t->flags & MESH_TRIGGERED && !mesh_trigger_end(pe, t, end)) return;
+    mesh_record_end(r, pe, t->kind);
     pe->threads &= (uint16_t) ~(1U << t->kind);
     if (t->activate) pe->activated |= 1ULL << (t->activate - 1);
     if (t->unblock) pe->blocked &= ~(1ULL << (t->unblock - 1));
@@ -393,7 +415,7 @@ static void set_stream(const struct mesh_region *r, struct mesh_pe *pe)
 {
     const unsigned kind = MESH_FABRIC | MESH_SIMPLE, micro = pe->threads & ~1U;
     pe->stream = 0;
-    if (!(pe->threads & 1U) || micro & (micro - 1U) || r->m->watch) return;
+    if (!(pe->threads & 1U) || micro & (micro - 1U) || r->m->watch || r->recording) return;
     pe->streams = (uint8_t)(micro ? __builtin_ctz(micro) : 0);
     const struct mesh_thread *t = mesh_thread_of(r, pe, pe->streams);
     if (micro && mesh_thread_of(r, pe, 0)->flags & MESH_FABRIC) return;

@@ -8,6 +8,7 @@
 #include "mesh_link.h"
 #include "mesh_queue.h"
 #include "mesh_state.h"
+#include "recording.h"
 #include "region.h"
 #include "watch_hooks.h"
 
@@ -437,6 +438,14 @@ enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at)
 
 /* ---- edges ----------------------------------------------------------------------------------- */
 
+/* Payload of a data wavelet: its value, or in a recorded run the number of its word. */
+static uint32_t source_word(const struct mesh_region *r, struct mesh_source *s,
+                            const struct mesh_wavelet *w)
+{
+    if (!r->recording) return w->data;
+    return (uint32_t)(r->recording->taken[s - r->m->source].first + s->words++);
+}
+
 static void source_cycle(struct mesh_region *r, struct mesh_source *s)
 {
     uint32_t stamp = (uint32_t)(r->now + 1);
@@ -444,7 +453,7 @@ static void source_cycle(struct mesh_region *r, struct mesh_source *s)
     uint32_t *used = &r->m->source[s->link].used;
     if (s->next == s->n || *used == stamp || !mesh_channel_open(ch, r->now, s->side)) return;
     const struct mesh_wavelet *w = &s->wavelet[s->next++];
-    uint64_t content = w->data | (w->control ? MESH_CONTROL_BIT : 0);
+    uint64_t content = w->control ? w->data | MESH_CONTROL_BIT : source_word(r, s, w);
     mesh_see_enters(r->m, r->now, s, ch);
     mesh_channel_push(r, s->router - r->first, ch, content | r->ready_hop);
     *used = stamp;

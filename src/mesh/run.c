@@ -12,6 +12,7 @@
 #include "mesh_watch.h"
 #include "mesh_wave.h"
 #include "region.h"
+#include "repeat.h"
 #include "snapshot.h"
 #include "team.h"
 
@@ -104,7 +105,8 @@ static enum wsc_err end_watch(struct mesh *m, int64_t cycles)
     return WSC_OK;
 }
 
-enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
+/* Simulate the program cycle by cycle. */
+static enum wsc_err simulate(struct mesh *m, struct mesh_stats *stats)
 {
     mesh_snapshot_watch(m, m->watch);
     const enum mesh_beginning how = mesh_snapshot_beginning(m);
@@ -116,4 +118,15 @@ enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
     TRY(check_rest(m));
     if (m->watch) TRY(end_watch(m, stats->cycles));
     return mesh_snapshot_ended(m, stats);
+}
+
+enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
+{
+    enum wsc_err rc = WSC_OK;
+    if (mesh_repeat_wants(m))
+        rc = mesh_repeat_record(m, stats, simulate);
+    else if (!mesh_repeat_play(m, stats))
+        rc = simulate(m, stats);
+    mesh_repeat_end(m, rc ? NULL : stats);
+    return rc;
 }

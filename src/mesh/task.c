@@ -7,6 +7,7 @@
 #include "mesh_state.h"
 #include "mesh_thread.h"
 #include "pool.h"
+#include "recording.h"
 #include "region.h"
 #include "trigger.h"
 #include "watch_hooks.h"
@@ -87,7 +88,9 @@ static enum wsc_err run_task(struct mesh_region *r, struct mesh_pe *pe, const st
     mesh_see_task(r, pe, c->id, c->queue);
     if (c->queue >= 0) {
         mesh_trigger_stop(r, pe, c->queue);
+        const bool control = mesh_queue_first(pe, c->queue) & MESH_CONTROL_BIT;
         data = mesh_take_wavelet(r, pe, c->queue);
+        if (r->recording && !control) data = mesh_record_read(r, data);
     } else if (c->id >= 0) {
         pe->activated &= ~(1ULL << c->id);
     }

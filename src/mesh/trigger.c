@@ -10,6 +10,7 @@
 #include "mesh_memory.h"
 #include "mesh_queue.h"
 #include "op.h"
+#include "recording.h"
 #include "region.h"
 #include "vector.h"
 #include "watch_hooks.h"
@@ -131,19 +132,21 @@ enum wsc_err mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe,
     t->ready_at = (uint32_t)r->now;
     pe->threads |= (uint16_t)(1U << t->kind);
     mesh_see_op(r, pe, t);
+    mesh_record_arm(r, pe, a);
     t->ready_at = a->ready_at;
     return WSC_OK;
 }
 
 /* ---- wavelets -------------------------------------------------------------------------------- */
 
-/* Compute the multiply-add of the wavelet @p word with vector @p vector. */
-static void run(struct mesh_pe *pe, struct mesh_thread *t, uint32_t word, uint32_t vector)
+/* Compute the multiply-add number @p done, of the wavelet @p word with vector @p vector. True when
+ * its two vectors are read from the same bank. */
+static bool multiply_add(struct mesh_pe *pe, const struct mesh_armed *a, int32_t done,
+                         uint32_t word, uint32_t vector)
 {
     enum { NUMBER_A = MESH_FROM_NUMBER | MESH_FROM_MEMORY << 2, BANKS = 4 };
-    struct mesh_armed *a = pe->armed;
-    const bool first = a->writes && !a->done;
-    const int32_t sums = (a->indexed ? 0 : a->done) * a->step[0];
+    const bool first = a->writes && !done;
+    const int32_t sums = (a->indexed ? 0 : done) * a->step[0];
     struct mesh_thread axpy = a->axpy;
     axpy.at[0] = axpy.at[1] = (uint16_t)(axpy.at[0] + sums);
     axpy.at[2] = (uint16_t)(axpy.at[2] + (int32_t)vector * a->step[1]);
@@ -154,8 +157,24 @@ static void run(struct mesh_pe *pe, struct mesh_thread *t, uint32_t word, uint32
         axpy.number[0] = 0;
     }
     mesh_vector(pe, &axpy);
+    return collide;
+}
+
+static void run(struct mesh_pe *pe, struct mesh_thread *t, uint32_t word, uint32_t vector)
+{
+    const struct mesh_armed *a = pe->armed;
+    const bool collide = multiply_add(pe, a, a->done, word, vector);
     t->flags &= (uint8_t)~MESH_FABRIC;
     t->work = (int64_t)a->elements * t->cost * (collide ? 2 : 1);
+}
+
+void mesh_trigger_words(struct mesh_pe *pe, const struct mesh_macs *all)
+{
+    const struct mesh_armed a = {
+        .axpy = *all->first, .step = {all->sums_step, all->vectors_step}, .writes = all->writes};
+    if (!all->n || !all->first->left || mesh_vectors(pe, all)) return;
+    for (int32_t i = 0; i < all->n; i++)
+        (void)multiply_add(pe, &a, i, all->word[i], (uint32_t)i);
 }
 
 /* Find the vector of the next wavelet; false when the wavelet only brings the index. */
@@ -180,6 +199,7 @@ bool mesh_trigger_start(struct mesh_region *r, struct mesh_pe *pe, struct mesh_t
     struct mesh_armed *a = pe->armed;
     mesh_see_arrival(r, pe, t->kind);
     uint32_t word = mesh_take_wavelet(r, pe, t->in), vector;
+    if (r->recording) word = mesh_record_receive(r, pe, t->kind, word);
     mesh_did(r);
     if (!vector_of(a, &word, &vector)) return false;
     if (vector >= (uint32_t)a->n) {
@@ -225,6 +245,7 @@ void mesh_trigger_stop(const struct mesh_region *r, struct mesh_pe *pe, int queu
 {
     const struct mesh_thread *t = reader(r, pe, queue);
     if (!t || !pe->armed->until_control) return;
+    mesh_record_end(r, pe, t->kind);
     pe->threads &= (uint16_t) ~(1U << t->kind);
 }
 

@@ -4,6 +4,7 @@
 #ifndef WSC_MESH_TRIGGER_H
 #define WSC_MESH_TRIGGER_H
 #include "mesh_state.h"
+#include "vector.h"
 
 #include <wsc/err.h>
 
@@ -37,6 +38,8 @@ static inline bool mesh_trigger_takes_index(const struct mesh_pe *pe)
 }
 /* Take the first wavelet of the queue; true when a multiply-add begins. */
 bool mesh_trigger_start(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t);
+/* Compute the multiply-adds that words without indices have started. */
+void mesh_trigger_words(struct mesh_pe *pe, const struct mesh_macs *all);
 /* End a multiply-add, before cycle @p end; true when it was the last one. */
 bool mesh_trigger_end(struct mesh_pe *pe, struct mesh_thread *t, int64_t end);
 /* True when the control wavelet at the head of @p queue may start its task. */

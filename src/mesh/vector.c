@@ -215,6 +215,61 @@ static bool by_vectors(struct mesh_pe *pe, const struct mesh_thread *t)
     return true;
 }
 
+/* ---- one multiply-add after the other ---------------------------------------------------------
+ */
+
+/* @p sums (n, plain) += @p vector (n, @p step bytes apart) c, or = where @p writes; the two do not
+ * overlap. The sums of up to LANES elements are independent, so the compiler uses vectors. */
+static inline __attribute__((always_inline)) void mac_apart(uint8_t *restrict sums,
+                                                            const uint8_t *restrict vector,
+                                                            int step, float c, int n, bool writes)
+{
+    for (int i = 0; i < n; i++) {
+        const float before = writes ? 0 : float_at(sums, i);
+        float x;
+        memcpy(&x, vector + (ptrdiff_t)i * step, sizeof x);
+        put_float(sums, i, __builtin_fmaf(x, c, before));
+    }
+}
+
+/* True when all multiply-adds are of 32 bits, with plain sums that no vector overlaps. */
+static bool is_apart(const struct mesh_macs *m)
+{
+    const struct mesh_thread *t = m->first;
+    const int64_t n = t->left, last = m->n - 1, bytes = 4 * n;
+    const int64_t step = (int16_t)t->step[2], far = step * (n - 1);
+    if (t->code != MESH_FMACS || t->op || t->row || !is_plain(t, 0) || !is_plain(t, 1))
+        return false;
+    if (t->from != (MESH_FROM_MEMORY | MESH_FROM_MEMORY << 2) || t->at[0] != t->at[1]) return false;
+    const int64_t sums = t->at[0], vectors = t->at[2];
+    const int64_t move = m->sums_step * last, turn = m->vectors_step * last;
+    const int64_t first_sum = move < 0 ? sums + move : sums;
+    const int64_t end_sum = (move < 0 ? sums : sums + move) + bytes;
+    const int64_t first_vector = vectors + (turn < 0 ? turn : 0) + (far < 0 ? far : 0);
+    const int64_t end_vector = vectors + (turn < 0 ? 0 : turn) + (far < 0 ? 0 : far) + 4;
+    return first_sum >= 0 && first_vector >= 0 && end_sum <= MESH_SRAM_BYTES &&
+           end_vector <= MESH_SRAM_BYTES && (end_sum <= first_vector || end_vector <= first_sum);
+}
+
+bool mesh_vectors(struct mesh_pe *pe, const struct mesh_macs *m)
+{
+    const struct mesh_thread *t = m->first;
+    const int step = (int16_t)t->step[2], n = (int)t->left;
+    uint8_t *sums = pe->memory + t->at[0];
+    const uint8_t *vector = pe->memory + t->at[2];
+    if (!is_apart(m)) return false;
+    for (int32_t i = 0; i < m->n; i++, sums += m->sums_step, vector += m->vectors_step) {
+        const float c = mesh_as_float(m->word[i]);
+        if (m->writes && !i)
+            mac_apart(sums, vector, step, c, n, true);
+        else if (step == 4)
+            mac_apart(sums, vector, 4, c, n, false);
+        else
+            mac_apart(sums, vector, step, c, n, false);
+    }
+    return true;
+}
+
 void mesh_vector(struct mesh_pe *pe, const struct mesh_thread *t)
 {
     pe->region->stats.elements += t->left;

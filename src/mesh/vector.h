@@ -10,6 +10,17 @@
 
 /* Compute all elements of a memory operation. */
 void mesh_vector(struct mesh_pe *pe, const struct mesh_thread *t);
+/* Multiply-adds one after the other: each has its number c, and its sums and vector at a fixed
+ * distance in bytes from those of the one before. */
+struct mesh_macs {
+    const struct mesh_thread *first;
+    int32_t sums_step, vectors_step;
+    const uint32_t *word; /* numbers c */
+    int32_t n;
+    bool writes; /* the first one writes its sums */
+};
+/* Compute them; false, and nothing is done, where mesh_vector() has to compute each. */
+bool mesh_vectors(struct mesh_pe *pe, const struct mesh_macs *m);
 /* Element @p i of operand @p d: from memory, or a number. */
 uint32_t mesh_load_operand(const struct mesh_pe *pe, const struct mesh_dsd *d, int64_t i,
                            char type);

@@ -479,8 +479,16 @@ enum wsc_err programs_main(struct programs_grid *g, mesh_task_fn fn)
     return mesh_start(g->m, programs_all(g), PROGRAMS_TASK_MAIN);
 }
 
+/* Programs of a scope have numbers, whether they repeat or not. */
+static enum wsc_err announce(struct programs_grid *g)
+{
+    const uint64_t number = g->repeats.n++;
+    return g->repeats.on ? mesh_repeat(g->m, g->repeats.scope + number) : WSC_OK;
+}
+
 enum wsc_err programs_run(struct programs_grid *g)
 {
+    TRY(announce(g));
     mesh_watch_attach(g->m, g->n_programs == g->watched ? g->watch : NULL);
     TRY(mesh_run(g->m, &g->stats));
     if (g->stats.cycles > g->longest_cycles) {

@@ -120,6 +120,13 @@ struct programs_grid {
     struct mesh_stats total;  /**< of all programs */
     int n_programs, longest;  /**< number of programs run; number of the longest one */
     int64_t longest_cycles;
+    /** Programs that repeat what earlier ones with the same scope and number did (mesh_repeat()).
+     */
+    struct programs_repeats {
+        bool on;
+        uint64_t scope;
+        uint64_t n; /**< number of the next program */
+    } repeats;
     struct mesh_watch *watch; /**< borrowed; observes program number `watched` */
     int watched;
 };

@@ -224,6 +224,7 @@ enum wsc_err programs_head_loss(struct programs_model *k, int i)
     const struct programs_losses out = {k->nats, k->best};
     const int slots = k->output[i].f.slots;
     int64_t cycles = 0;
+    k->grid.repeats.on = false; /* labels decide */
     TRY(kind_of(k, i)->forward(k, &loss, &out, &cycles));
     programs_stage_book(k, PROGRAMS_ROW_LOSS, cycles);
     programs_stage_expect(k, PROGRAMS_ROW_LOSS,
@@ -248,7 +249,10 @@ enum wsc_err programs_head_loss_backward(struct programs_model *k, int i)
     const int slots = k->output[i].f.slots;
     struct programs_loss loss = operands(k, i);
     loss.scale = (float)(k->model->logits_scale * k->gradient_scale * shape->weight);
+    const bool on = k->grid.repeats.on;
+    k->grid.repeats.on = false; /* labels decide */
     TRY(kind_of(k, i)->backward(k, &loss));
+    k->grid.repeats.on = on;
     programs_stage_book(k, PROGRAMS_ROW_LOSS_BACKWARD, k->grid.stats.cycles);
     programs_stage_expect(
         k, PROGRAMS_ROW_LOSS_BACKWARD,

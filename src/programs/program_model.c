@@ -489,6 +489,40 @@ static const float *floats_of(struct programs_model *k, const void *weights, int
     return k->wide;
 }
 
+/* True when the model drops or adapts in some layer: random numbers of a step. */
+static bool is_random(const struct programs_model *k)
+{
+    const struct model *m = k->model;
+    bool drops = false;
+    for (int place = MODEL_DROP_EMBED; place <= MODEL_DROP_TASK; place++)
+        for (int64_t l = -1; l < m->L; l++)
+            drops = drops || model_dropout_at(m, 0, l, (enum model_drop_place)place).below > 0;
+    for (int i = 0; i < m->n_heads; i++)
+        drops = drops || m->head[i].dropout > 0;
+    for (int i = 0; i < MODEL_N_KINDS; i++)
+        drops = drops || m->adapter[i].r > 0;
+    return drops;
+}
+
+/* True when the operations of a stage, apart from embeddings and losses, depend on nothing but the
+ * sizes of the micro-batch: equal for all samples and steps, no choice by values. */
+static bool repeats(const struct programs_model *k)
+{
+    const struct data_batch *b = k->batch;
+    const bool plain = !b->attends && !b->attention_span && !b->position_ids && !b->token_types;
+    const bool by_values = k->given || k->model->experts || k->model->zoo.dpo.on || k->any_wanted;
+    return plain && !by_values && !is_random(k);
+}
+
+/* Programs of this stage and direction, with as many samples, have a scope of their own. */
+static void begin_scope(struct programs_model *k, int stage, bool back)
+{
+    enum { MOST_PROGRAMS = 1 << 16, MOST_SAMPLES = 1 << 20 };
+    const uint64_t place = 2 * (uint64_t)stage + back;
+    k->grid.repeats.scope = (place * MOST_SAMPLES + (uint64_t)k->grid.all_samples) * MOST_PROGRAMS;
+    k->grid.repeats.n = 0;
+}
+
 /* Set where the tensors of the stage lie in its vector, and reset the counts. */
 static void enter_stage(struct programs_model *k, int stage, const void *weights)
 {
@@ -525,8 +559,11 @@ enum wsc_err programs_model_forward(struct programs_model *k, int stage, const v
 {
     const struct model_stage *s = &k->model->stage[stage];
     enter_stage(k, stage, weights);
-    for (int i = 0; i < s->n_parts; i++)
+    begin_scope(k, stage, false);
+    for (int i = 0; i < s->n_parts; i++) {
+        k->grid.repeats.on = s->part[i] != MODEL_PART_EMBED && repeats(k);
         TRY(with_hint(programs_forward_part(k, s->part[i])));
+    }
     leave_stage(k);
     *cycles = k->cycles;
     return WSC_OK;
@@ -549,8 +586,11 @@ enum wsc_err programs_model_backward(struct programs_model *k, int stage, const 
     struct num_nodes nodes;
     enter_stage(k, stage, weights);
     memset(k->leaf_grads, 0, (size_t)(k->n_leaves * k->n_elems) * sizeof *k->leaf_grads);
-    for (int i = s->n_parts - 1; i >= 0; i--)
+    begin_scope(k, stage, true);
+    for (int i = s->n_parts - 1; i >= 0; i--) {
+        k->grid.repeats.on = s->part[i] != MODEL_PART_EMBED && repeats(k);
         TRY(with_hint(programs_backward_part(k, s->part[i])));
+    }
     programs_squares_add(k);
     leave_stage(k);
     num_nodes_of_range(&nodes, k->share.first_leaf, k->share.end_leaf, k->share.n_leaves);
@@ -567,6 +607,11 @@ enum wsc_err programs_model_backward(struct programs_model *k, int stage, const 
 const struct model_loss *programs_model_losses(const struct programs_model *k)
 {
     return k->loss;
+}
+
+struct mesh_repeat_counts programs_model_repeats(const struct programs_model *k)
+{
+    return mesh_repeat_counts(k->grid.m);
 }
 
 enum wsc_err programs_model_want_logits(struct programs_model *k, const int64_t *position_of_sample)

@@ -129,6 +129,7 @@ struct outcome {
     uint64_t memory; /* hash of the first CASE_BYTES of all PEs, in the order of the case */
     uint64_t output; /* hash of what left over edges */
     int64_t left_edge;
+    struct mesh_repeat_counts repeats;
     bool placeless; /* some error, ignored ones included, named no PE */
     char text[1200], placeless_text[200];
 };
@@ -143,6 +144,10 @@ struct case_host {
     const struct mesh_share *share;
     struct mesh_snapshots *snapshots;
     struct mesh_watch *watch;
+    /* Further runs of the program on the same memory, with other values of the sources; announced:
+     * mesh_repeat() says so. */
+    int more_runs;
+    bool announced;
 };
 /* The same on such a host, at its own place in a fabric of its own size. */
 void case_run_on(const struct random_case *c, const struct case_host *host, struct outcome *out,

@@ -18,6 +18,7 @@ struct run {
     struct mesh_output sink[CASE_EDGES];
     uint32_t word[CASE_EDGES][CASE_WAVELETS];
     int runs[CASE_PES][N_SLOTS]; /* of a program */
+    struct mesh_wavelet wavelet[CASE_EDGES][CASE_WAVELETS];
 };
 
 /* The one mistake that is not made at a place. */
@@ -238,7 +239,7 @@ static enum wsc_err set_edge(struct run *r, struct mesh *m, const struct step *s
     struct mesh_rect at = seen_rect(r, s->rect);
     int side = seen_set(r, s->id);
     if (s->kind == SET_SOURCE)
-        return mesh_edge_source(m, at.x, at.y, side, s->colour, r->c->wavelet[s->arg], s->n);
+        return mesh_edge_source(m, at.x, at.y, side, s->colour, r->wavelet[s->arg], s->n);
     struct mesh_output *o = &r->sink[s->arg];
     *o = (struct mesh_output){.word = r->word[s->arg], .capacity = s->n};
     return mesh_edge_sink(m, at.x, at.y, side, s->colour, o);
@@ -324,12 +325,37 @@ static void note_end(struct run *r, struct mesh *m, enum wsc_err rc)
         note_error(r);
         return;
     }
-    r->out->memory = hash_memory(r, m);
+    r->out->memory = wsc_hash64(&(uint64_t){hash_memory(r, m)}, 8, r->out->memory);
     for (int i = 0; i < CASE_EDGES; i++) {
         const struct mesh_output *o = &r->sink[i];
         r->out->output = wsc_hash64(o->word, (size_t)o->n * 4, r->out->output);
         r->out->left_edge += o->n;
     }
+}
+
+/* Set the wavelets of the sources; in run number @p number, data of their own. */
+static void set_wavelets(struct run *r, int number)
+{
+    memcpy(r->wavelet, r->c->wavelet, sizeof r->wavelet);
+    for (int i = 0; i < CASE_EDGES; i++)
+        for (int k = 0; k < CASE_WAVELETS; k++)
+            if (!r->wavelet[i][k].control)
+                r->wavelet[i][k].data += (uint32_t)(number * (k + 1)) << 8;
+}
+
+/* Run the program, and as many times more as @p host says. */
+static void run_all(struct run *r, struct mesh *m, const struct case_host *host)
+{
+    for (int i = 0; i <= host->more_runs && !r->out->rc; i++) {
+        enum wsc_err rc = i ? mesh_clear(m) : WSC_OK;
+        memset(r->runs, 0, sizeof r->runs);
+        memset(r->log, 0, sizeof *r->log);
+        set_wavelets(r, i);
+        if (!rc && host->announced) rc = mesh_repeat(m, r->c->seed);
+        WSC_CHECK(!rc, "%s", wsc_err_message());
+        note_end(r, m, all_steps(r, m));
+    }
+    r->out->repeats = mesh_repeat_counts(m);
 }
 
 static void run_seen(const struct random_case *c, const struct view *view,
@@ -357,7 +383,7 @@ static void run_seen(const struct random_case *c, const struct view *view,
     if (host->snapshots) rc = mesh_note(m, r.runs, sizeof r.runs[0]);
     WSC_CHECK(!rc, "%s", wsc_err_message());
     mesh_watch_attach(m, host->watch);
-    note_end(&r, m, all_steps(&r, m));
+    run_all(&r, m, host);
     mesh_destroy(&m);
 }
 

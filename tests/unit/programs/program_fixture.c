@@ -70,6 +70,55 @@ static void apply_masks(const struct model *m, int stage, const struct model_wei
     }
 }
 
+/* The weights of a stage from back to front; the caller frees. */
+static void *reversed(const struct fixture *f, int stage)
+{
+    const size_t bytes = (size_t)num_format_bytes(f->model.format);
+    const int64_t n = f->model.stage[stage].n_elems;
+    char *x = wsc_alloc(WSC_MEM_TEST, (size_t)n, bytes);
+    WSC_CHECK(x, "no memory for a test");
+    for (int64_t i = 0; i < n; i++)
+        memcpy(x + (size_t)i * bytes,
+               (const char *)f->stage_weights[stage] + (size_t)(n - 1 - i) * bytes, bytes);
+    return x;
+}
+
+/* Forward and backward passes of number @p number before the step: other tokens and weights. */
+static void earlier_step(struct programs_model *k, const struct fixture *f,
+                         const struct data_share *share, const struct data_batch *batch,
+                         const struct program_masked *masked, int number)
+{
+    const struct model *m = &f->model;
+    const int64_t n = batch->n * batch->T;
+    int32_t *ids = wsc_alloc(WSC_MEM_TEST, (size_t)n, sizeof *ids);
+    int64_t one, to_gradient;
+    WSC_CHECK(ids, "no memory for a test");
+    for (int64_t i = 0; i < n; i++)
+        ids[i] = (int32_t)((batch->input_ids[i] + 1 + number) % m->V);
+    struct data_batch other = *batch;
+    other.input_ids = ids;
+    programs_model_begin(k, share, &other);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < m->n_stages; i++) {
+            const int s = pass ? m->n_stages - 1 - i : i;
+            struct model_weights *w = new_masks(m, s, masked->every);
+            void *x = number ? reversed(f, s) : NULL;
+            float *grads = program_floats(FIXTURE_MAX_NODES * m->stage[s].n_elems);
+            if (x) apply_masks(m, s, w, m->format, x);
+            programs_model_mask(k, masked->shown ? w : NULL);
+            program_ok(pass ? programs_model_backward(k, s, x ? x : f->stage_weights[s], grads,
+                                                      &one, &to_gradient)
+                            : programs_model_forward(k, s, x ? x : f->stage_weights[s], &one));
+            free_masks(m, s, w);
+            wsc_free(grads);
+            wsc_free(x);
+        }
+    }
+    wsc_free(ids);
+}
+
+struct mesh_repeat_counts program_repeats;
+
 /* As fixture_step, on the mesh; *cycles of all stages. */
 void program_step(const struct fixture *f, const struct fixture_run *run,
                   const struct program_fabric *fabric, const struct program_masked *masked,
@@ -95,6 +144,8 @@ void program_step(const struct fixture *f, const struct fixture_run *run,
     const struct programs_room room = {
         .samples = batch.n + 1, .leaf_samples = run->leaf_samples, .lanes = fabric->lanes};
     program_ok(programs_model_create(&k, &hw, m, &room, true));
+    for (int i = 0; i < masked->earlier; i++)
+        earlier_step(k, f, &share, &batch, masked, i);
     if (masked->scale > 0) programs_model_scale_gradients(k, masked->scale);
     programs_model_begin(k, &share, &batch);
     num_nodes_of_range(&out->nodes, run->first_leaf, run->end_leaf, share.n_leaves);
@@ -122,6 +173,7 @@ void program_step(const struct fixture *f, const struct fixture_run *run,
         CU_ASSERT(to_gradient > 0 && to_gradient <= one);
         *cycles += one;
     }
+    program_repeats = programs_model_repeats(k);
     programs_model_destroy(&k);
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }

@@ -6,6 +6,7 @@
 #include "../host/host_fixture.h"
 
 #include <wsc/err.h>
+#include <wsc/mesh.h>
 #include <wsc/zoo.h>
 
 struct program_fabric {
@@ -17,12 +18,15 @@ struct program_masked {
     bool shown;   /* to the programs */
     bool dense;   /* gradients of zeros are wanted too */
     double scale; /* of gradients; 0: 1 */
+    int earlier;  /* micro-batches with other weights and tokens on the same mesh before the step */
 };
 
 /** T_OK with less nesting: it stands in loops here. */
 void program_ok(enum wsc_err rc);
 /** @p n numbers that are none, so that every element must be written; the caller frees. */
 float *program_floats(int64_t n);
+/** Programs of the last program_step() that were played from recordings. */
+extern struct mesh_repeat_counts program_repeats;
 /** As fixture_step, on the mesh; *@p cycles of all stages. */
 void program_step(const struct fixture *f, const struct fixture_run *run,
                   const struct program_fabric *fabric, const struct program_masked *masked,

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Records the operations of a run with the words that they send and receive. Wavelets carry numbers
+ * of words instead of values; a sender appends a value, a receiver reads it. Whatever makes the run
+ * depend on a value (a task that reads memory or a payload, an index, a filter by range) refuses
+ * the recording. */
+#include "recording.h"
+#include "trigger.h"
+
+#include <wsc/mem.h>
+
+#include <string.h>
+
+enum { THREADS = MESH_THREADS + 1 };
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Make room for @p n elements of a list; if that is too much, the recording is refused. */
+#define ROOM(c, list, room, n)                                                                     \
+    ((c)->refused =                                                                                \
+         (c)->refused || !grow((void **)&(c)->list, &(c)->room, (n), sizeof *(c)->list),           \
+     !(c)->refused)
+
+static bool grow(void **list, int32_t *room, int64_t n, size_t size)
+{
+    enum { LEAST = 256, MOST_BYTES = 1 << 28 };
+    if (n <= *room) return true;
+    const int64_t wanted = n < LEAST ? LEAST : n + n / 2;
+    if (wanted > MOST_BYTES / (int64_t)size) return false;
+    void *grown = wsc_realloc(WSC_MEM_MESH, *list, (size_t)wanted, size);
+    if (!grown) return false;
+    *list = grown;
+    *room = (int32_t)wanted;
+    return true;
+}
+
+/* What only the recording itself needs. */
+static void free_scratch(struct mesh_recording *c)
+{
+    wsc_free(c->before);
+    wsc_free(c->sender);
+    wsc_free(c->running);
+    wsc_free(c->done);
+    wsc_free(c->sent);
+    wsc_free(c->slot);
+    c->before = c->sender = c->running = c->done = c->sent = c->slot = NULL;
+    c->n_before = c->before_room = c->sender_room = c->sent_room = c->n_slots = 0;
+}
+
+void mesh_recording_fini(struct mesh_recording *c)
+{
+    free_scratch(c);
+    for (int i = 0; c->given && i < c->n_given; i++)
+        wsc_free(c->given[i].word);
+    wsc_free(c->step);
+    wsc_free(c->op);
+    wsc_free(c->form);
+    wsc_free(c->in);
+    wsc_free(c->value);
+    wsc_free(c->scratch);
+    wsc_free(c->taken);
+    wsc_free(c->given);
+    *c = (struct mesh_recording){.refused = c->refused};
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+/* @p n new words, sent by step @p sender; the number of the first one. Without memory for words the
+ * run itself fails, since wavelets have no values. */
+static int32_t new_words(struct mesh_recording *c, int64_t n, int32_t sender)
+{
+    const int32_t first = c->n_words;
+    if (n > INT32_MAX - first || !grow((void **)&c->value, &c->value_room, first + n, 4) ||
+        !grow((void **)&c->sender, &c->sender_room, first + n, 4)) {
+        c->failed = c->refused = true;
+        return 0;
+    }
+    for (int64_t i = first; i < first + n; i++) {
+        c->value[i] = 0;
+        c->sender[i] = sender;
+    }
+    c->n_words += (int32_t)n;
+    return first;
+}
+
+uint64_t mesh_recording_control(const struct mesh_source *s)
+{
+    const uint64_t prime = 0x9E3779B97F4A7C15ULL;
+    uint64_t hash = prime;
+    for (int64_t i = 0; i < s->n; i++) {
+        if (!s->wavelet[i].control) continue;
+        hash = (hash ^ ((uint64_t)i << 32 | s->wavelet[i].data)) * prime;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+/* The words of a source; control wavelets have none. */
+static void take_source(struct mesh_recording *c, int i, const struct mesh_source *s)
+{
+    int64_t n = 0;
+    for (int64_t k = 0; k < s->n; k++)
+        n += !s->wavelet[k].control;
+    const int32_t first = new_words(c, n, -1);
+    c->taken[i] = (struct mesh_taken){s->n, first, mesh_recording_control(s)};
+    n = first;
+    for (int64_t k = 0; k < s->n && !c->failed; k++)
+        if (!s->wavelet[k].control) c->value[n++] = s->wavelet[k].data;
+}
+
+/* ---- a recorded run -------------------------------------------------------------------------- */
+
+enum wsc_err mesh_recording_begin(struct mesh_recording *c, const struct mesh *m)
+{
+    const int64_t threads = m->n_pes * THREADS;
+    TRY_NEW(c->taken, WSC_MEM_MESH, m->n_sources + 1);
+    TRY_NEW(c->given, WSC_MEM_MESH, m->n_sinks + 1);
+    TRY_NEW(c->running, WSC_MEM_MESH, threads);
+    TRY_NEW(c->done, WSC_MEM_MESH, threads);
+    c->n_taken = m->n_sources;
+    c->n_given = m->n_sinks;
+    memset(c->running, -1, (size_t)threads * sizeof *c->running);
+    memset(c->done, -1, (size_t)threads * sizeof *c->done);
+    for (int i = 0; i < m->n_sources; i++)
+        take_source(c, i, &m->source[i]);
+    return WSC_OK;
+}
+
+/* Keep the numbers of the words that a sink has got, and give it their values. */
+static bool give_sink(struct mesh_recording *c, int i, const struct mesh_output *o)
+{
+    struct mesh_given *g = &c->given[i];
+    *g = (struct mesh_given){wsc_alloc(WSC_MEM_MESH, (size_t)o->n + 1, sizeof *g->word), o->n,
+                             o->first_cycle};
+    for (int64_t k = 0; k < o->n && !c->failed; k++) {
+        if (g->word) g->word[k] = (int32_t)o->word[k];
+        o->word[k] = c->value[o->word[k]];
+    }
+    return g->word;
+}
+
+bool mesh_recording_end(struct mesh_recording *c, const struct mesh *m)
+{
+    for (int i = 0; i < m->n_sinks; i++)
+        if (!give_sink(c, i, m->sink[i].output)) c->refused = true;
+    if (!c->refused) c->refused = !mesh_recording_order(c);
+    free_scratch(c);
+    return !c->refused;
+}
+
+/* ---- hooks ----------------------------------------------------------------------------------- */
+
+static int64_t thread_at(const struct mesh_pe *pe, int kind)
+{
+    return (int64_t)pe->index * THREADS + kind;
+}
+
+static void come_after(struct mesh_recording *c, int32_t first, int32_t second)
+{
+    if (first < 0 || !ROOM(c, before, before_room, c->n_before + 2)) return;
+    c->before[c->n_before++] = first;
+    c->before[c->n_before++] = second;
+}
+
+static uint64_t hash_of(const struct mesh_step_form *f)
+{
+    const uint64_t prime = 0x9E3779B97F4A7C15ULL;
+    uint64_t hash = prime, part;
+    for (size_t i = 0; i + sizeof part <= sizeof *f; i += sizeof part) {
+        memcpy(&part, (const char *)f + i, sizeof part);
+        hash = (hash ^ part) * prime;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+_Static_assert(sizeof(struct mesh_step_form) % sizeof(uint64_t) == 0, "all of a form is hashed");
+
+/* The slot of a form that is equal to @p f, or an empty one. */
+static int32_t *slot_of(const struct mesh_recording *c, const struct mesh_step_form *f)
+{
+    uint64_t i = hash_of(f);
+    for (;; i++) {
+        int32_t *slot = &c->slot[i & (uint64_t)(c->n_slots - 1)];
+        if (!*slot || !memcmp(&c->form[*slot - 1], f, sizeof *f)) return slot;
+    }
+}
+
+/* Keep the table at most half full. */
+static bool grow_slots(struct mesh_recording *c)
+{
+    enum { LEAST = 1024 };
+    if (2 * c->n_forms < c->n_slots) return true;
+    wsc_free(c->slot);
+    c->n_slots = c->n_slots ? 2 * c->n_slots : LEAST;
+    c->slot = wsc_alloc(WSC_MEM_MESH, (size_t)c->n_slots, sizeof *c->slot);
+    for (int32_t i = 0; c->slot && i < c->n_forms; i++)
+        *slot_of(c, &c->form[i]) = i + 1;
+    return c->slot;
+}
+
+/* The index of a form, which is added if it is new. */
+static int32_t form_of(struct mesh_recording *c, const struct mesh_step_form *f)
+{
+    if (!grow_slots(c) || !ROOM(c, form, form_room, c->n_forms + 1)) {
+        c->refused = true;
+        return 0;
+    }
+    int32_t *slot = slot_of(c, f);
+    if (!*slot) {
+        c->form[c->n_forms] = *f;
+        *slot = ++c->n_forms;
+    }
+    return *slot - 1;
+}
+
+/* What operations like @p t have in common. */
+static struct mesh_step_form form_like(const struct mesh_thread *t, enum mesh_step_kind kind)
+{
+    struct mesh_step_form f;
+    memset(&f, 0, sizeof f);
+    f.kind = (uint8_t)kind;
+    f.op = -1;
+    f.thread = *t;
+    f.thread.kind = f.thread.in = f.thread.out = f.thread.activate = f.thread.unblock = 0;
+    f.thread.ready_at = f.thread.c = 0;
+    f.thread.op = NULL;
+    memset(f.thread.at, 0, sizeof f.thread.at);
+    if ((t->from & 3U) != MESH_FROM_NUMBER) f.thread.number[0] = 0;
+    if ((t->from >> 2 & 3U) != MESH_FROM_NUMBER) f.thread.number[1] = 0;
+    return f;
+}
+
+/* Append a step of thread @p t of @p pe, after all steps of the PE whose effects are complete. */
+static void append(struct mesh_recording *c, const struct mesh_pe *pe, const struct mesh_thread *t,
+                   const struct mesh_step_form *form, struct mesh_step step)
+{
+    const int32_t number = c->n_steps;
+    const int64_t thread = thread_at(pe, t->kind);
+    step.pe = pe->index;
+    step.form = form_of(c, form);
+    step.c = t->c;
+    memcpy(step.at, t->at, sizeof step.at);
+    if (!ROOM(c, step, step_room, number + 1) || !ROOM(c, sent, sent_room, number + 1)) return;
+    c->step[c->n_steps++] = step;
+    c->sent[number] = 0;
+    for (int kind = 0; kind < THREADS; kind++)
+        come_after(c, c->done[thread_at(pe, kind)], number);
+    c->running[thread] = number;
+    if (form->kind == MESH_STEP_MEMORY) c->done[thread] = number;
+}
+
+/* Reserve the list of @p n received words; returns its beginning. */
+static int32_t receives(struct mesh_recording *c, int64_t n)
+{
+    const int32_t first = c->n_in;
+    if (n > INT32_MAX - first || !ROOM(c, in, in_room, first + n)) {
+        c->refused = true;
+        return -1;
+    }
+    c->n_in += (int32_t)n;
+    return first;
+}
+
+void mesh_record_begin(const struct mesh_region *r, const struct mesh_pe *pe,
+                       const struct mesh_thread *t)
+{
+    struct mesh_recording *c = r->recording;
+    struct mesh_step step = {.in = -1, .out = -1};
+    if (!c || c->refused || t->flags & MESH_SENDS_CONTROL) return;
+    struct mesh_step_form form =
+        form_like(t, t->flags & MESH_FABRIC ? MESH_STEP_WORDS : MESH_STEP_MEMORY);
+    if (t->op) {
+        if (!ROOM(c, op, op_room, c->n_ops + 1)) return;
+        form.op = c->n_ops;
+        c->op[c->n_ops++] = *t->op;
+    }
+    if (t->in != MESH_NONE) step.in = receives(c, t->left);
+    if (t->out != MESH_NONE) step.out = new_words(c, t->left, c->n_steps);
+    if (!c->refused) append(c, pe, t, &form, step);
+}
+
+void mesh_record_arm(const struct mesh_region *r, const struct mesh_pe *pe,
+                     const struct mesh_armed *a)
+{
+    struct mesh_recording *c = r->recording;
+    struct mesh_step step = {.in = -1, .out = -1};
+    if (!c) return;
+    c->refused = c->refused || a->indexed;
+    if (c->refused) return;
+    struct mesh_step_form form = form_like(&a->axpy, MESH_STEP_TRIGGERED);
+    form.sums_step = a->step[0];
+    form.vectors_step = a->step[1];
+    form.writes = a->writes;
+    step.in = receives(c, a->n);
+    if (!c->refused) append(c, pe, &a->axpy, &form, step);
+}
+
+void mesh_record_end(const struct mesh_region *r, const struct mesh_pe *pe, int kind)
+{
+    struct mesh_recording *c = r->recording;
+    if (!c || c->refused) return;
+    const int64_t thread = thread_at(pe, kind);
+    if (c->running[thread] >= 0) c->done[thread] = c->running[thread];
+    c->running[thread] = -1;
+}
+
+uint32_t mesh_record_receive(const struct mesh_region *r, const struct mesh_pe *pe, int kind,
+                             uint32_t number)
+{
+    struct mesh_recording *c = r->recording;
+    if (number >= (uint32_t)c->n_words) return 0; /* the run has failed */
+    const int32_t running = c->refused ? -1 : c->running[thread_at(pe, kind)];
+    if (running >= 0) {
+        struct mesh_step *s = &c->step[running];
+        c->in[s->in + (int32_t)s->n_in] = (int32_t)number;
+        s->n_in++;
+    }
+    return c->value[number];
+}
+
+uint32_t mesh_record_send(const struct mesh_region *r, const struct mesh_pe *pe,
+                          const struct mesh_thread *t, uint32_t value)
+{
+    struct mesh_recording *c = r->recording;
+    const int32_t running = c->refused ? -1 : c->running[thread_at(pe, t->kind)];
+    const int32_t number =
+        running < 0 ? new_words(c, 1, -1) : c->step[running].out + c->sent[running]++;
+    if (!c->failed) c->value[number] = value;
+    return (uint32_t)number;
+}
+
+uint32_t mesh_record_read(const struct mesh_region *r, uint32_t number)
+{
+    struct mesh_recording *c = r->recording;
+    c->refused = true;
+    return number < (uint32_t)c->n_words ? c->value[number] : 0;
+}

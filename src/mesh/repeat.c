@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Decides how a run that repeats is carried out. The first run with a key is simulated. The second
+ * one is simulated and recorded; then memory and outputs are set back, the recording is played, and
+ * its results must be those of the simulation, bit by bit. Later runs are played. A recording that
+ * depends on data, needs too much memory or differs is given up, and its runs are simulated. */
+#include "repeat.h"
+#include "play.h"
+#include "recording.h"
+
+#include <wsc/mem.h>
+
+#include <string.h>
+
+enum repeat_state { REPEAT_NEW, REPEAT_SEEN, REPEAT_RECORDED, REPEAT_REFUSED };
+struct mesh_repeated {
+    uint64_t key;
+    enum repeat_state state;
+    int64_t wavelets; /* of the first run */
+    struct mesh_recording recording;
+};
+struct mesh_repeats {
+    struct mesh_repeated *item; /* owned */
+    int n, room;
+    int next, last; /* items of the announced run and of the one before it */
+    bool announced;
+    struct mesh_repeat_counts counts;
+};
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+/* Programs usually follow each other as before, so the search begins after the last one. */
+static int find(const struct mesh_repeats *r, int from, uint64_t key)
+{
+    for (int k = 0; k < r->n; k++) {
+        const int i = (from + k) % r->n;
+        if (r->item[i].key == key) return i;
+    }
+    return -1;
+}
+
+enum wsc_err mesh_repeat(struct mesh *m, uint64_t key)
+{
+    if (!m->repeats) TRY_NEW(m->repeats, WSC_MEM_MESH, 1);
+    struct mesh_repeats *r = m->repeats;
+    r->next = find(r, r->last + 1, key);
+    if (r->next < 0) {
+        TRY_GROW(r->item, WSC_MEM_MESH, r->room, r->n + 1);
+        r->next = r->n++;
+        r->item[r->next] = (struct mesh_repeated){.key = key};
+    }
+    r->last = r->next;
+    r->announced = true;
+    return WSC_OK;
+}
+
+void mesh_repeats_free(struct mesh_repeats *r)
+{
+    if (!r) return;
+    for (int i = 0; i < r->n; i++)
+        mesh_recording_fini(&r->item[i].recording);
+    wsc_free(r->item);
+    wsc_free(r);
+}
+
+struct mesh_repeat_counts mesh_repeat_counts(const struct mesh *m)
+{
+    return m->repeats ? m->repeats->counts : (struct mesh_repeat_counts){0};
+}
+
+/* The announced run, or NULL: observed runs, those with snapshots, and fabrics of several threads
+ * or processes are always simulated. */
+static struct mesh_repeated *announced(const struct mesh *m)
+{
+    const bool alone = !m->watch && !m->config.snapshots && !m->config.share && m->n_regions == 1;
+    return m->repeats && m->repeats->announced && alone ? &m->repeats->item[m->repeats->next]
+                                                        : NULL;
+}
+
+void mesh_repeat_end(struct mesh *m, const struct mesh_stats *stats)
+{
+    struct mesh_repeated *p = announced(m);
+    if (p && p->state == REPEAT_NEW && stats) {
+        p->state = REPEAT_SEEN;
+        p->wavelets = stats->wavelets;
+    }
+    if (m->repeats) m->repeats->announced = false;
+}
+
+/* ---- play ------------------------------------------------------------------------------------ */
+
+bool mesh_repeat_play(struct mesh *m, struct mesh_stats *stats)
+{
+    struct mesh_repeated *p = announced(m);
+    if (!p || p->state != REPEAT_RECORDED || m->linked || !mesh_play_fits(&p->recording, m))
+        return false;
+    mesh_play(&p->recording, m);
+    *stats = p->recording.stats;
+    m->linked = true; /* a program runs once */
+    m->repeats->counts.played++;
+    return true;
+}
+
+/* ---- record ---------------------------------------------------------------------------------- */
+
+/* Filters by range pass wavelets by their payload, which a recorded run does not have. */
+static bool has_range_filter(const struct mesh *m)
+{
+    for (int i = 0; i < m->n_extra; i++)
+        if (m->extra[i].has_filter && m->extra[i].filter.kind == MESH_FILTER_RANGE) return true;
+    return false;
+}
+
+/* A recording has two numbers for each word while it is made. */
+bool mesh_repeat_wants(const struct mesh *m)
+{
+    enum { MOST_WORDS = 1 << 25 };
+    static const int64_t most_bytes = (int64_t)2 << 30; /* of all fabrics of the process */
+    const struct mesh_repeated *p = announced(m);
+    return p && p->state == REPEAT_SEEN && p->wavelets <= MOST_WORDS &&
+           wsc_mem_in_use(WSC_MEM_MESH) < most_bytes && !has_range_filter(m);
+}
+
+/* Memory of all PEs and words of all sinks. */
+struct state {
+    uint8_t *memory; /* owned: of PE i from first[i] to first[i + 1] */
+    int64_t *first;  /* owned */
+    uint32_t *word;  /* owned */
+};
+
+static void state_fini(struct state *s)
+{
+    wsc_free(s->memory);
+    wsc_free(s->first);
+    wsc_free(s->word);
+}
+
+static int64_t sink_words(const struct mesh *m)
+{
+    int64_t n = 0;
+    for (int i = 0; i < m->n_sinks; i++)
+        n += m->sink[i].output->n;
+    return n;
+}
+
+static enum wsc_err take_state(struct state *s, const struct mesh *m)
+{
+    uint32_t *word;
+    TRY_NEW(s->first, WSC_MEM_MESH, m->n_pes + 1);
+    for (int64_t i = 0; i < m->n_pes; i++)
+        s->first[i + 1] = s->first[i] + m->pe[i].memory_bytes;
+    TRY_NEW(s->memory, WSC_MEM_MESH, s->first[m->n_pes] + 1);
+    TRY_NEW(s->word, WSC_MEM_MESH, sink_words(m) + 1);
+    for (int64_t i = 0; i < m->n_pes; i++)
+        if (m->pe[i].memory_bytes)
+            memcpy(s->memory + s->first[i], m->pe[i].memory, (size_t)m->pe[i].memory_bytes);
+    word = s->word;
+    for (int i = 0; i < m->n_sinks; i++) {
+        const struct mesh_output *o = m->sink[i].output;
+        if (o->n) memcpy(word, o->word, (size_t)o->n * sizeof *word);
+        word += o->n;
+    }
+    return WSC_OK;
+}
+
+/* Memory that has come since then was zero. */
+static void set_memory(const struct state *s, const struct mesh *m)
+{
+    for (int64_t i = 0; i < m->n_pes; i++) {
+        const int64_t n = s->first[i + 1] - s->first[i], all = m->pe[i].memory_bytes;
+        if (n) memcpy(m->pe[i].memory, s->memory + s->first[i], (size_t)n);
+        if (all > n) memset(m->pe[i].memory + n, 0, (size_t)(all - n));
+    }
+}
+
+static bool is_state(const struct state *s, const struct mesh *m)
+{
+    const uint32_t *word = s->word;
+    bool same = true;
+    for (int64_t i = 0; i < m->n_pes; i++) {
+        const size_t n = (size_t)m->pe[i].memory_bytes;
+        same = same && (!n || !memcmp(m->pe[i].memory, s->memory + s->first[i], n));
+    }
+    for (int i = 0; i < m->n_sinks; i++) {
+        const struct mesh_output *o = m->sink[i].output;
+        same = same && (!o->n || !memcmp(o->word, word, (size_t)o->n * sizeof *word));
+        word += o->n;
+    }
+    return same;
+}
+
+static void set_words(const struct state *s, const struct mesh *m)
+{
+    const uint32_t *word = s->word;
+    for (int i = 0; i < m->n_sinks; i++) {
+        const struct mesh_output *o = m->sink[i].output;
+        if (o->n) memcpy(o->word, word, (size_t)o->n * sizeof *word);
+        word += o->n;
+    }
+}
+
+/* Play the recording from the state @p before; false: the results are not those of the simulation,
+ * which are restored. */
+static enum wsc_err prove(struct mesh_recording *c, struct mesh *m, const struct state *before,
+                          bool *proved)
+{
+    struct state after = {0};
+    const enum wsc_err rc = take_state(&after, m);
+    if (!rc) {
+        set_memory(before, m);
+        mesh_play(c, m);
+        *proved = is_state(&after, m);
+        set_memory(&after, m);
+        set_words(&after, m);
+    }
+    state_fini(&after);
+    return rc;
+}
+
+static enum wsc_err record(struct mesh *m, struct mesh_repeated *p, struct mesh_stats *stats,
+                           enum wsc_err (*simulate)(struct mesh *m, struct mesh_stats *stats),
+                           const struct state *before)
+{
+    struct mesh_recording *c = &p->recording;
+    bool proved = false;
+    TRY(mesh_recording_begin(c, m));
+    m->region->recording = c;
+    enum wsc_err rc = simulate(m, stats);
+    m->region->recording = NULL;
+    if (!rc && c->failed) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "recording a run");
+    const bool complete = mesh_recording_end(c, m);
+    c->stats = *stats;
+    if (!rc && complete) rc = prove(c, m, before, &proved);
+    p->state = proved ? REPEAT_RECORDED : REPEAT_REFUSED;
+    m->repeats->counts.refused += !complete;
+    m->repeats->counts.different += complete && !proved;
+    return rc;
+}
+
+enum wsc_err mesh_repeat_record(struct mesh *m, struct mesh_stats *stats,
+                                enum wsc_err (*simulate)(struct mesh *m, struct mesh_stats *stats))
+{
+    struct mesh_repeated *p = announced(m);
+    struct state before = {0};
+    enum wsc_err rc = take_state(&before, m);
+    if (!rc) rc = record(m, p, stats, simulate, &before);
+    state_fini(&before);
+    if (p->state != REPEAT_RECORDED) mesh_recording_fini(&p->recording);
+    return rc;
+}
