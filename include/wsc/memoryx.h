@@ -129,15 +129,9 @@ enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file) WS
 /** Write this shard's parts of the datasets of memoryx_define(). Call it for each local shard, in
  *  any order. WSC_IO. */
 enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
-enum { MEMORYX_VALUE_BYTES = 160 };
-/** The first of the values that memoryx_save() writes that is NaN or infinite on this shard: the
- *  weights or a state of a tensor, as a number that is equal on all shards; memoryx_n_values():
- *  none. It reads the shard's memory once. Needs values. */
+/** The first tensor with a weight of this shard that is NaN or infinite; the number of tensors:
+ * none. It reads the shard's weights once. Needs values. */
 int memoryx_first_nonfinite(const struct memoryx *memoryx);
-int memoryx_n_values(const struct model *model);
-/** Name for a message: `TENSOR` or `STATE of TENSOR`. */
-void memoryx_value_name(char name[MEMORYX_VALUE_BYTES], const struct zoo_optimizer *optimizer,
-                        const struct model *model, int value);
 /** Set the time at which the newest batch ended back to @p end. This discards an interrupted
  *  evaluation, which the resumed run repeats. */
 void memoryx_rewind(struct memoryx *memoryx, struct vtime end);

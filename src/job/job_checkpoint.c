@@ -110,19 +110,16 @@ static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
 enum wsc_err job_check_weights(struct job_state *s)
 {
     const struct model *model = s->cluster->model;
-    const int none = memoryx_n_values(model);
-    char name[MEMORYX_VALUE_BYTES];
-    int64_t first = none;
+    int64_t first = model->n_tensors;
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++) {
         const struct memoryx *shard = s->cluster->memoryx[m];
-        const int here = shard ? memoryx_first_nonfinite(shard) : none;
+        const int here = shard ? memoryx_first_nonfinite(shard) : model->n_tensors;
         if (here < first) first = here;
     }
     first = -comm_max(s->comm, -first);
-    if (first == none) return WSC_OK;
-    memoryx_value_name(name, &s->job->params->optimizer, model, (int)first);
+    if (first == model->n_tensors) return WSC_OK;
     return agree(s, wsc_err_hint(WSC_RAISE(WSC_NUMERIC, "step %lld: %s is not finite",
-                                           (long long)s->at.step, name),
+                                           (long long)s->at.step, model->tensor[first].name),
                                  s->at.step == s->run.first_step
                                      ? "the run started with such values"
                                      : "lower the learning rate or lengthen the warm-up"));

@@ -11,8 +11,7 @@ enum wsc_err job_restore(struct job_state *s);
 /** Load the checkpoint of step @p step again, in the middle of a run that lost the memory of a
  *  shard. */
 enum wsc_err job_restore_again(struct job_state *s, int64_t step);
-/** WSC_NUMERIC if a weight or a state of the optimizer is NaN or infinite; the message names the
- *  first tensor and the step. */
+/** WSC_NUMERIC if a weight is NaN or infinite; the message names the first tensor and the step. */
 enum wsc_err job_check_weights(struct job_state *s);
 /** Check the weights and write the checkpoint of the present step, then remove what max_checkpoints
  * leaves out. */

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Looks for NaN and infinity in weights and optimizer state. A step reports the loss and the norm
- * of the gradient from the weights before its update, so the weights of the last step, and those of
- * a checkpoint, are looked at here. The exponents are compared in blocks on all threads, at the
+/* Looks for NaN and infinity in the weights. A step reports the loss and the norm of the gradient
+ * from the weights before its update, so the weights of the last step, and those of a checkpoint,
+ * are looked at here. The optimizer's state may be infinite: a second moment beyond 32 bits makes
+ * its updates 0. The exponents are compared in blocks on all threads, at the
  * speed of memory. job_checkpoint.c calls. */
 #include "memoryx_state.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
-/* Values of a tensor are numbered: its weights, then its states. */
-enum { KINDS = 1 + MEMORYX_MAX_STATE, BLOCK = 1 << 16 };
+enum { BLOCK = 1 << 16 };
 
 struct search {
     const float *x;
@@ -39,37 +38,10 @@ static bool is_finite(const float *x, int64_t n)
     return !atomic_load(&s.found);
 }
 
-static bool state_is_finite(const struct memoryx *mx, int tensor, int k)
-{
-    const struct memoryx_state s =
-        memoryx_state_of(&mx->config.params->optimizer, &mx->net->model->tensor[tensor], k);
-    const struct memoryx_part *part = &mx->part[tensor];
-    return !s.name ||
-           is_finite(part->state[k], s.extent == MEMORYX_ELEMENTS ? part->n : s.shape[0]);
-}
-
 int memoryx_first_nonfinite(const struct memoryx *memoryx)
 {
-    const int n = memoryx->net->model->n_tensors;
-    for (int i = 0; i < n; i++) {
-        if (!is_finite(memoryx->part[i].w, memoryx->part[i].n)) return i * KINDS;
-        for (int k = 0; k < MEMORYX_MAX_STATE; k++)
-            if (!state_is_finite(memoryx, i, k)) return i * KINDS + 1 + k;
-    }
-    return n * KINDS;
-}
-
-int memoryx_n_values(const struct model *model)
-{
-    return model->n_tensors * KINDS;
-}
-
-void memoryx_value_name(char name[MEMORYX_VALUE_BYTES], const struct zoo_optimizer *optimizer,
-                        const struct model *model, int value)
-{
-    const struct model_tensor *t = &model->tensor[value / KINDS];
-    const int k = value % KINDS - 1;
-    (void)snprintf(name, MEMORYX_VALUE_BYTES, "%s%s%s",
-                   k < 0 ? "" : memoryx_state_of(optimizer, t, k).name, k < 0 ? "" : " of ",
-                   t->name);
+    int i = 0;
+    while (i < memoryx->net->model->n_tensors && is_finite(memoryx->part[i].w, memoryx->part[i].n))
+        i++;
+    return i;
 }

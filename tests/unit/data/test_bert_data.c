@@ -501,7 +501,7 @@ TEST(bert_data, answers_are_compared_word_by_word)
     T_EQ(made.n_empty, 1);
 }
 
-#define QUESTION                                                                                   \
+#define ONE_QUESTION                                                                               \
     "{\"data\": [{\"paragraphs\": [{\"context\": \"a\", \"qas\": [{\"question\": \"b\", "
 TEST(bert_data, questions_that_are_none_are_refused)
 {
@@ -526,9 +526,10 @@ TEST(bert_data, questions_that_are_none_are_refused)
         {"{\"data\": [{\"paragraphs\": [{\"context\": \"a\", \"qas\": [{\"question\": \"b\", "
          "\"answers\": [{\"text\": \"a\", \"answer_start\": 0, \"answer_start\": 1}]}]}]}]}",
          "\"answer_start\" stands there twice"},
-        {QUESTION "\"answers\": [], \"answers\": [{\"text\": \"a\", \"answer_start\": 0}]}]}]}]}",
+        {ONE_QUESTION
+         "\"answers\": [], \"answers\": [{\"text\": \"a\", \"answer_start\": 0}]}]}]}]}",
          "\"answers\" stands there twice"},
-        {QUESTION "\"is_impossible\": true, \"is_impossible\": false}]}]}]}",
+        {ONE_QUESTION "\"is_impossible\": true, \"is_impossible\": false}]}]}]}",
          "\"is_impossible\" stands there twice"},
         {"{\"data\": []}", "0 questions with answers, too few"},
         {"{\"data\": []} x", "something follows the object"},

@@ -284,9 +284,11 @@ TEST(bpe, white_space_is_that_of_python)
                  {0x205F, 0x205F}, {0x3000, 0x3000}};
     int n_wrong = 0;
     for (unsigned c = 1; c < 0x10000; c++) {
-        const unsigned char three[] = {0xE0 | c >> 12, 0x80 | (c >> 6 & 0x3F), 0x80 | (c & 0x3F),
-                                       0};
-        const unsigned char two[] = {0xC0 | c >> 6, 0x80 | (c & 0x3F), 0}, one[] = {c & 0x7F, 0};
+        const unsigned char last = (unsigned char)(0x80 | (c & 0x3F)),
+                            middle = (unsigned char)(0x80 | (c >> 6 & 0x3F));
+        const unsigned char three[] = {(unsigned char)(0xE0 | c >> 12), middle, last, 0};
+        const unsigned char two[] = {(unsigned char)(0xC0 | c >> 6), last, 0},
+                            one[] = {(unsigned char)c, 0};
         const int length = c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
         const unsigned char *text = c < 0x80 ? one : c < 0x800 ? two : three;
         bool is_space = false;
