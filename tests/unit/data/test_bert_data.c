@@ -503,6 +503,7 @@ TEST(bert_data, answers_are_compared_word_by_word)
 
 #define ONE_QUESTION                                                                               \
     "{\"data\": [{\"paragraphs\": [{\"context\": \"a\", \"qas\": [{\"question\": \"b\", "
+
 TEST(bert_data, questions_that_are_none_are_refused)
 {
     static const struct {
