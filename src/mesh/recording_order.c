@@ -118,7 +118,7 @@ static bool shorten(struct mesh_recording *c)
     if (!in) return false;
     for (int32_t i = 0; i < c->n_steps; i++) {
         struct mesh_step *s = &c->step[i];
-        const int32_t n = (int32_t)s->n_in, *word = c->in + s->in;
+        const int32_t n = (int32_t)s->n_in, *word = n ? c->in + s->in : NULL;
         s->together = are_together(word, n);
         if (n) s->in = s->together ? word[0] : n_in;
         if (s->together) continue;
