@@ -45,7 +45,9 @@ static enum wsc_err find_kind(const char *path, enum kind *kind)
     bool weights = false;
     struct stat info;
     if (!stat(path, &info) && !S_ISREG(info.st_mode))
-        return WSC_RAISE(WSC_IO, "%s: is not a regular file", path);
+        return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: is not a regular file", path),
+                            "one file: a dataset (.h5), a checkpoint (.mdl), weights, params or a "
+                            "cluster");
     FILE *file = fopen(path, "rb");
     if (!file) return WSC_RAISE(WSC_IO, "%s: %s", path, strerror(errno));
     const size_t n = fread(start, 1, sizeof start, file);

@@ -75,6 +75,22 @@ static enum wsc_err count_labels(const struct convert_yaml *y, int64_t *n)
     return convert_read_int(y, "num_labels", NULL, named, n);
 }
 
+/* A checkpoint of the Model Zoo has numbers of classes alone. */
+static void warn_of_names(const struct convert_yaml *y)
+{
+    json_t *names = json_object_get(y->from->json, "id2label"), *name;
+    const char *number;
+    json_object_foreach(names, number, name)
+    {
+        const char *text = json_string_value(name);
+        if (text && !strncmp(text, "LABEL_", 6) && !strcmp(text + 6, number)) continue;
+        convert_source_warn(y->from, "id2label",
+                            "names of classes are not kept; the way back writes LABEL_0, LABEL_1, "
+                            "...");
+        return;
+    }
+}
+
 static enum wsc_err refuse_labels(const struct convert_yaml *y, int64_t n, const char *known)
 {
     const bool named = json_is_object(json_object_get(y->from->json, "id2label"));
@@ -101,6 +117,7 @@ enum wsc_err convert_labels_to_cs(struct convert_yaml *y)
     TRY(count_labels(y, &n));
     if (type && strcmp(type, known) != 0) return refuse_type(y, type, known);
     if (n < 2 || n > INT32_MAX) return refuse_labels(y, n, "two or more");
+    warn_of_names(y);
     convert_yaml_add(y, "num_labels", "%lld", (long long)n);
     return WSC_OK;
 }

@@ -59,8 +59,20 @@ static enum wsc_err read_requests(struct job_state *s, struct job_scoring *g)
     return rc ? rc : fill_batches(g, s->eval.batch.batch_size);
 }
 
+/* All requests are scored, each once. */
+static void warn_of_unused(const struct job_state *s)
+{
+    const struct zoo_params *p = s->job->params;
+    if (comm_rank(s->comm)) return;
+    if (p->runconfig.eval_steps != CONF_NULL)
+        WSC_WARNING("runconfig.eval_steps: without effect: --requests scores every request");
+    if (p->eval_input.num_samples > 0)
+        WSC_WARNING("eval_input.num_samples: without effect: --requests scores every request");
+}
+
 enum wsc_err job_scoring_create(struct job_state *s)
 {
+    warn_of_unused(s);
     TRY_NEW(s->scoring, WSC_MEM_RUN, 1);
     return read_requests(s, s->scoring);
 }

@@ -112,6 +112,7 @@ static void take_source(struct mesh_recording *c, int i, const struct mesh_sourc
 enum wsc_err mesh_recording_begin(struct mesh_recording *c, const struct mesh *m)
 {
     const int64_t threads = m->n_pes * THREADS;
+    (void)pthread_mutex_init(&c->lock, NULL);
     TRY_NEW(c->taken, WSC_MEM_MESH, m->n_sources + 1);
     TRY_NEW(c->given, WSC_MEM_MESH, m->n_sinks + 1);
     TRY_NEW(c->running, WSC_MEM_MESH, threads);
@@ -143,6 +144,7 @@ bool mesh_recording_end(struct mesh_recording *c, const struct mesh *m)
     for (int i = 0; i < m->n_sinks; i++)
         if (!give_sink(c, i, m->sink[i].output)) c->refused = true;
     if (!c->refused) c->refused = !mesh_recording_order(c);
+    (void)pthread_mutex_destroy(&c->lock);
     free_scratch(c);
     return !c->refused;
 }
@@ -260,12 +262,10 @@ static int32_t receives(struct mesh_recording *c, int64_t n)
     return first;
 }
 
-void mesh_record_begin(const struct mesh_region *r, const struct mesh_pe *pe,
-                       const struct mesh_thread *t)
+/* What mesh_record_begin() does for a recording that is not refused. */
+static void begin(struct mesh_recording *c, const struct mesh_pe *pe, const struct mesh_thread *t)
 {
-    struct mesh_recording *c = r->recording;
     struct mesh_step step = {.in = -1, .out = -1};
-    if (!c || c->refused || t->flags & MESH_SENDS_CONTROL) return;
     struct mesh_step_form form =
         form_like(t, t->flags & MESH_FABRIC ? MESH_STEP_WORDS : MESH_STEP_MEMORY);
     if (t->op) {
@@ -278,14 +278,19 @@ void mesh_record_begin(const struct mesh_region *r, const struct mesh_pe *pe,
     if (!c->refused) append(c, pe, t, &form, step);
 }
 
-void mesh_record_arm(const struct mesh_region *r, const struct mesh_pe *pe,
-                     const struct mesh_armed *a)
+void mesh_record_begin(const struct mesh_region *r, const struct mesh_pe *pe,
+                       const struct mesh_thread *t)
 {
     struct mesh_recording *c = r->recording;
+    if (!c || t->flags & MESH_SENDS_CONTROL) return;
+    (void)pthread_mutex_lock(&c->lock);
+    if (!c->refused) begin(c, pe, t);
+    (void)pthread_mutex_unlock(&c->lock);
+}
+
+static void arm(struct mesh_recording *c, const struct mesh_pe *pe, const struct mesh_armed *a)
+{
     struct mesh_step step = {.in = -1, .out = -1};
-    if (!c) return;
-    c->refused = c->refused || a->indexed;
-    if (c->refused) return;
     struct mesh_step_form form = form_like(&a->axpy, MESH_STEP_TRIGGERED);
     form.sums_step = a->step[0];
     form.vectors_step = a->step[1];
@@ -294,43 +299,78 @@ void mesh_record_arm(const struct mesh_region *r, const struct mesh_pe *pe,
     if (!c->refused) append(c, pe, &a->axpy, &form, step);
 }
 
+void mesh_record_arm(const struct mesh_region *r, const struct mesh_pe *pe,
+                     const struct mesh_armed *a)
+{
+    struct mesh_recording *c = r->recording;
+    if (!c) return;
+    (void)pthread_mutex_lock(&c->lock);
+    c->refused = c->refused || a->indexed;
+    if (!c->refused) arm(c, pe, a);
+    (void)pthread_mutex_unlock(&c->lock);
+}
+
 void mesh_record_end(const struct mesh_region *r, const struct mesh_pe *pe, int kind)
 {
     struct mesh_recording *c = r->recording;
-    if (!c || c->refused) return;
+    if (!c) return;
     const int64_t thread = thread_at(pe, kind);
+    (void)pthread_mutex_lock(&c->lock);
     if (c->running[thread] >= 0) c->done[thread] = c->running[thread];
     c->running[thread] = -1;
+    (void)pthread_mutex_unlock(&c->lock);
+}
+
+/* The value of word @p number; 0 in a run that has failed. */
+static uint32_t value_of(const struct mesh_recording *c, uint32_t number)
+{
+    return number < (uint32_t)c->n_words ? c->value[number] : 0;
 }
 
 uint32_t mesh_record_receive(const struct mesh_region *r, const struct mesh_pe *pe, int kind,
                              uint32_t number)
 {
     struct mesh_recording *c = r->recording;
-    if (number >= (uint32_t)c->n_words) return 0; /* the run has failed */
+    (void)pthread_mutex_lock(&c->lock);
     const int32_t running = c->refused ? -1 : c->running[thread_at(pe, kind)];
     if (running >= 0) {
         struct mesh_step *s = &c->step[running];
         c->in[s->in + (int32_t)s->n_in] = (int32_t)number;
         s->n_in++;
     }
-    return c->value[number];
+    const uint32_t value = value_of(c, number);
+    (void)pthread_mutex_unlock(&c->lock);
+    return value;
 }
 
 uint32_t mesh_record_send(const struct mesh_region *r, const struct mesh_pe *pe,
                           const struct mesh_thread *t, uint32_t value)
 {
     struct mesh_recording *c = r->recording;
+    (void)pthread_mutex_lock(&c->lock);
     const int32_t running = c->refused ? -1 : c->running[thread_at(pe, t->kind)];
     const int32_t number =
         running < 0 ? new_words(c, 1, -1) : c->step[running].out + c->sent[running]++;
     if (!c->failed) c->value[number] = value;
+    (void)pthread_mutex_unlock(&c->lock);
     return (uint32_t)number;
+}
+
+void mesh_record_refuse(const struct mesh_region *r)
+{
+    struct mesh_recording *c = r->recording;
+    if (!c) return;
+    (void)pthread_mutex_lock(&c->lock);
+    c->refused = true;
+    (void)pthread_mutex_unlock(&c->lock);
 }
 
 uint32_t mesh_record_read(const struct mesh_region *r, uint32_t number)
 {
     struct mesh_recording *c = r->recording;
+    (void)pthread_mutex_lock(&c->lock);
     c->refused = true;
-    return number < (uint32_t)c->n_words ? c->value[number] : 0;
+    const uint32_t value = value_of(c, number);
+    (void)pthread_mutex_unlock(&c->lock);
+    return value;
 }

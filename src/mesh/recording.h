@@ -8,6 +8,7 @@
 #define WSC_MESH_RECORDING_H
 #include "mesh_state.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -70,9 +71,10 @@ struct mesh_recording {
     struct mesh_given *given; /* owned (n_given) */
     int n_taken, n_given;
     struct mesh_stats stats;
-    uint32_t *scratch; /* owned: words that a step receives */
-    bool refused;      /* the run depends on data, or the recording did not fit */
-    bool failed;       /* no memory for words: the run fails */
+    uint32_t *scratch;    /* owned: words that a step receives */
+    pthread_mutex_t lock; /* of the hooks, which the threads of the fabric call */
+    bool refused;         /* the run depends on data, or the recording did not fit */
+    bool failed;          /* no memory for words: the run fails */
 };
 
 /* Begin to record the next run of @p m, whose sources and sinks are known. */
@@ -105,8 +107,5 @@ uint32_t mesh_record_send(const struct mesh_region *r, const struct mesh_pe *pe,
 /* A task reads word @p number; returns its value and refuses the recording. */
 uint32_t mesh_record_read(const struct mesh_region *r, uint32_t number);
 /* The program depends on data: it cannot be repeated. */
-static inline void mesh_record_refuse(const struct mesh_region *r)
-{
-    if (r->recording) r->recording->refused = true;
-}
+void mesh_record_refuse(const struct mesh_region *r);
 #endif

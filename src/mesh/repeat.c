@@ -67,11 +67,11 @@ struct mesh_repeat_counts mesh_repeat_counts(const struct mesh *m)
     return m->repeats ? m->repeats->counts : (struct mesh_repeat_counts){0};
 }
 
-/* The announced run, or NULL: observed runs, those with snapshots, and fabrics of several threads
- * or processes are always simulated. */
+/* The announced run, or NULL: observed runs, those with snapshots, and fabrics of several processes
+ * are always simulated. */
 static struct mesh_repeated *announced(const struct mesh *m)
 {
-    const bool alone = !m->watch && !m->config.snapshots && !m->config.share && m->n_regions == 1;
+    const bool alone = !m->watch && !m->config.snapshots && !m->config.share;
     return m->repeats && m->repeats->announced && alone ? &m->repeats->item[m->repeats->next]
                                                         : NULL;
 }
@@ -216,6 +216,12 @@ static enum wsc_err prove(struct mesh_recording *c, struct mesh *m, const struct
     return rc;
 }
 
+static void set_recording(const struct mesh *m, struct mesh_recording *c)
+{
+    for (int i = 0; i < m->n_regions; i++)
+        m->region[i].recording = c;
+}
+
 static enum wsc_err record(struct mesh *m, struct mesh_repeated *p, struct mesh_stats *stats,
                            enum wsc_err (*simulate)(struct mesh *m, struct mesh_stats *stats),
                            const struct state *before)
@@ -223,9 +229,9 @@ static enum wsc_err record(struct mesh *m, struct mesh_repeated *p, struct mesh_
     struct mesh_recording *c = &p->recording;
     bool proved = false;
     TRY(mesh_recording_begin(c, m));
-    m->region->recording = c;
+    set_recording(m, c);
     enum wsc_err rc = simulate(m, stats);
-    m->region->recording = NULL;
+    set_recording(m, NULL);
     if (!rc && c->failed) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "recording a run");
     const bool complete = mesh_recording_end(c, m);
     c->stats = *stats;

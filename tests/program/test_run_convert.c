@@ -120,6 +120,25 @@ TEST(convert, contradictions_of_a_folder_are_named)
     }
 }
 
+/* Names of classes of which a checkpoint has numbers alone. */
+TEST(convert, names_of_classes_that_are_lost_are_named)
+{
+    static const char lost[] = "id2label: names of classes are not kept";
+    const char *dir = job_path("classes");
+    struct spawn_result r;
+    CU_ASSERT_FATAL(spawn_ok("cp -r tests/data/hf_bert_classifier %s", dir));
+    for (int i = 0; i < 2; i++) {
+        spawn_run(&r, "\"$WSC\" convert --from hf --to cs --input %s --out %s", dir,
+                  job_path("classes_cs"));
+        T_EQ(r.status, 0);
+        CU_ASSERT((strstr(r.err, lost) != NULL) == !i);
+        spawn_free(&r);
+        CU_ASSERT(spawn_ok("sed -i 's/\"a\"/\"LABEL_0\"/; s/\"b\"/\"LABEL_1\"/; "
+                           "s/\"c\"/\"LABEL_2\"/' %s/config.json",
+                           dir));
+    }
+}
+
 /* What agrees has no word. */
 TEST(convert, a_folder_that_agrees_is_converted_in_silence)
 {

@@ -125,6 +125,28 @@ TEST(scoring, virtual_time_is_that_of_the_evaluation)
         spawn_free(&r[i]);
 }
 
+/* Keys of an ordinary evaluation that have no effect here say so, and change no score. */
+TEST(scoring, steps_and_samples_of_an_evaluation_are_without_effect)
+{
+    static const char *const key[] = {"runconfig.eval_steps", "eval_input.num_samples"};
+    char plain[160], dir[160];
+    (void)snprintf(plain, sizeof plain, "%s", job_path("plain"));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("limited"));
+    for (int i = -1; i < 2; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "\"$WSC\" run --params %s --mode eval --eos_id 10 %s%s%s --model_dir %s "
+                  "--requests " HARNESS "requests.jsonl",
+                  params(), i < 0 ? "" : "--set ", i < 0 ? "" : key[i], i < 0 ? "" : "=1",
+                  i < 0 ? plain : dir);
+        T_EQ(r.status, 0);
+        const bool warned = strstr(r.err, "without effect: --requests scores every request");
+        CU_ASSERT(warned == (i >= 0) && (i < 0 || strstr(r.err, key[i])));
+        spawn_free(&r);
+        CU_ASSERT(i < 0 || spawn_ok("cmp %s/scores.json %s/scores.json", plain, dir));
+    }
+}
+
 /* White space of Unicode at the end of a context is moved to the continuation, as str.rstrip of the
  * harness does, and separates words. */
 TEST(scoring, white_space_is_that_of_unicode)

@@ -148,6 +148,7 @@ struct case_host {
      * mesh_repeat() says so. */
     int more_runs;
     bool announced;
+    int threads;
 };
 /* The same on such a host, at its own place in a fabric of its own size. */
 void case_run_on(const struct random_case *c, const struct case_host *host, struct outcome *out,

@@ -19,6 +19,7 @@ struct run {
     uint32_t word[CASE_EDGES][CASE_WAVELETS];
     int runs[CASE_PES][N_SLOTS]; /* of a program */
     struct mesh_wavelet wavelet[CASE_EDGES][CASE_WAVELETS];
+    bool threads; /* tasks run on several threads: nothing is noted */
 };
 
 /* The one mistake that is not made at a place. */
@@ -47,7 +48,7 @@ bool case_names_a_place(const char *message)
 
 static void note_error(struct run *r)
 {
-    if (case_names_a_place(wsc_err_message())) return;
+    if (r->threads || case_names_a_place(wsc_err_message())) return;
     r->out->placeless = true;
     (void)snprintf(r->out->placeless_text, sizeof r->out->placeless_text, "%.199s",
                    wsc_err_message());
@@ -135,6 +136,7 @@ static void note_op(struct run *r, int pe, const struct mesh_op *op)
     const struct mesh_dsd *first = op->a.n_dims ? &op->a : op->b.n_dims ? &op->b : &op->dst;
     const struct mesh_dsd *in = op->a.kind == MESH_DSD_IN ? &op->a : &op->b;
     int64_t n = length(first);
+    if (r->threads) return;
     r->log->elements += n;
     if (op->dst.kind == MESH_DSD_OUT) note_send(r, pe, op, n);
     if (in->kind == MESH_DSD_IN) r->log->taken[pe][in->colour] += n;
@@ -371,12 +373,14 @@ static void run_seen(const struct random_case *c, const struct view *view,
     r.view = *view;
     r.log = log;
     r.out = out;
+    r.threads = host->threads > 1;
     enum wsc_err rc = mesh_create(&m, &(struct mesh_config){.w = w + view->more_w,
                                                             .h = h + view->more_h,
                                                             .arch = c->arch,
                                                             .half = c->half,
                                                             .max_cycles = c->max_cycles,
                                                             .user = &r,
+                                                            .threads = host->threads,
                                                             .share = host->share,
                                                             .snapshots = host->snapshots});
     WSC_CHECK(!rc, "%s", wsc_err_message());

@@ -19,28 +19,49 @@ static bool same_end(const struct outcome *a, const struct outcome *b)
            a->output == b->output && a->left_edge == b->left_edge;
 }
 
+/* What became of the runs of all cases. */
+struct counts {
+    int64_t played, refused, different;
+};
+
 /* The memory of each run is part of the hash, so the runs before the last one count too. */
-TEST(mesh_repeat, random_programs_give_the_same_bits)
+static void compare(uint64_t seed, int threads, struct counts *n)
 {
     static struct random_case c;
     static struct case_log log;
     const struct case_host simulated = {.more_runs = MORE_RUNS},
-                           announced = {.more_runs = MORE_RUNS, .announced = true};
-    int64_t played = 0, refused = 0, different = 0;
-    for (uint64_t seed = 1; seed <= CASES; seed++) {
-        struct outcome one, other;
-        case_draw(&c, seed);
-        case_run_on(&c, &simulated, &one, &log);
-        case_run_on(&c, &announced, &other, &log);
-        const bool same = same_end(&one, &other);
-        if (!same)
-            (void)fprintf(stderr, "seed %llu: \"%s\", \"%s\"\n", (unsigned long long)seed, one.text,
-                          other.text);
-        CU_ASSERT(same);
-        played += other.repeats.played;
-        refused += other.repeats.refused;
-        different += other.repeats.different;
-    }
-    CU_ASSERT(played > CASES / 10 && refused > CASES / 10 && different < CASES / 100);
+                           announced = {
+                               .more_runs = MORE_RUNS, .announced = true, .threads = threads};
+    struct outcome one, other;
+    case_draw(&c, seed);
+    case_run_on(&c, &simulated, &one, &log);
+    case_run_on(&c, &announced, &other, &log);
+    const bool same = same_end(&one, &other);
+    if (!same)
+        (void)fprintf(stderr, "seed %llu: \"%s\", \"%s\"\n", (unsigned long long)seed, one.text,
+                      other.text);
+    CU_ASSERT(same);
+    n->played += other.repeats.played;
+    n->refused += other.repeats.refused;
+    n->different += other.repeats.different;
+}
+
+static void compare_all(int cases, int threads)
+{
+    struct counts n = {0};
+    for (int seed = 1; seed <= cases; seed++)
+        compare((uint64_t)seed, threads, &n);
+    CU_ASSERT(n.played > cases / 10 && n.refused > cases / 10 && n.different <= cases / 100);
     CU_ASSERT(wsc_mem_balanced());
+}
+
+TEST(mesh_repeat, random_programs_give_the_same_bits)
+{
+    compare_all(CASES, 1);
+}
+
+TEST(mesh_repeat, random_programs_give_the_same_bits_on_threads)
+{
+    for (int threads = 2; threads <= 3; threads++)
+        compare_all(CASES / 30, threads);
 }
