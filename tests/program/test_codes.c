@@ -37,7 +37,7 @@ static const struct raised raised[] = {
                          "sleep 0.1; done; kill $!; wait $!",
                          "stopped by "},
     [WSC_TOLERANCE] = {"printf '%s\\n' " REFERENCE_HEAD " 'a,efficiency,1,1,,gpt3_111m,2,240,,auto,"
-                       "2048,andromeda,,validation,site,family,,,2..3,none,none,none' >$TMP/a.csv; "
+                       "2048,andromeda,,validation,site,family,,,1..2,none,none,none' >$TMP/a.csv; "
                        "\"$WSC\" validate --out $TMP/out --reference $TMP",
                        "1 of 1 predictions leave their tolerance"},
 };
