@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Records the operations of a run with the words that they send and receive. Wavelets carry numbers
  * of words instead of values; a sender appends a value, a receiver reads it. Whatever makes the run
- * depend on a value (a task that reads memory or a payload, an index, a filter by range) refuses
- * the recording. */
+ * depend on a value (a task that reads memory or a payload, an index) refuses the recording, but
+ * not the run. */
 #include "recording.h"
 #include "trigger.h"
 
+#include <wsc/hash.h>
 #include <wsc/mem.h>
 
 #include <string.h>
@@ -84,12 +85,10 @@ static int32_t new_words(struct mesh_recording *c, int64_t n, int32_t sender)
 
 uint64_t mesh_recording_control(const struct mesh_source *s)
 {
-    const uint64_t prime = 0x9E3779B97F4A7C15ULL;
-    uint64_t hash = prime;
+    uint64_t hash = 0;
     for (int64_t i = 0; i < s->n; i++) {
-        if (!s->wavelet[i].control) continue;
-        hash = (hash ^ ((uint64_t)i << 32 | s->wavelet[i].data)) * prime;
-        hash ^= hash >> 29;
+        const uint64_t control[2] = {(uint64_t)i, s->wavelet[i].data};
+        if (s->wavelet[i].control) hash = wsc_hash64(control, sizeof control, hash);
     }
     return hash;
 }
@@ -163,23 +162,10 @@ static void come_after(struct mesh_recording *c, int32_t first, int32_t second)
     c->before[c->n_before++] = second;
 }
 
-static uint64_t hash_of(const struct mesh_step_form *f)
-{
-    const uint64_t prime = 0x9E3779B97F4A7C15ULL;
-    uint64_t hash = prime, part;
-    for (size_t i = 0; i + sizeof part <= sizeof *f; i += sizeof part) {
-        memcpy(&part, (const char *)f + i, sizeof part);
-        hash = (hash ^ part) * prime;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-_Static_assert(sizeof(struct mesh_step_form) % sizeof(uint64_t) == 0, "all of a form is hashed");
-
 /* The slot of a form that is equal to @p f, or an empty one. */
 static int32_t *slot_of(const struct mesh_recording *c, const struct mesh_step_form *f)
 {
-    uint64_t i = hash_of(f);
+    uint64_t i = wsc_hash64(f, sizeof *f, 0);
     for (;; i++) {
         int32_t *slot = &c->slot[i & (uint64_t)(c->n_slots - 1)];
         if (!*slot || !memcmp(&c->form[*slot - 1], f, sizeof *f)) return slot;
