@@ -2,6 +2,7 @@
 /* Runs that repeat are played from a recording: values, outputs, statistics and errors of random
  * programs are those of runs that are all simulated; what depends on data is simulated. */
 #include "random_fabric.h"
+#include "scene.h"
 
 #include "../../support/test.h"
 
@@ -64,4 +65,104 @@ TEST(mesh_repeat, random_programs_give_the_same_bits_on_threads)
 {
     for (int threads = 2; threads <= 3; threads++)
         compare_all(CASES / 30, threads);
+}
+
+/* ---- two PEs --------------------------------------------------------------------------------- */
+
+enum { WORDS = 4, COLOUR = 1, TO = 64 };
+
+/* The left PE sends four words, the right one adds a number to those that it takes. */
+struct sum {
+    struct mesh *m;
+    float number;
+    int taken;
+};
+
+static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
+{
+    (void)data;
+    return mesh_do(pe, MESH_FMOVS, mesh_out(COLOUR, WORDS), mesh_mem(0, WORDS),
+                   (struct mesh_dsd){0});
+}
+
+static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
+{
+    const struct sum *s = mesh_user(pe);
+    (void)data;
+    return mesh_do(pe, MESH_FADDS, mesh_mem(TO, s->taken), mesh_in(COLOUR, s->taken),
+                   mesh_float(s->number));
+}
+
+/* Run it as program number @p key on @p x; the sums are in @p out. */
+static void add(struct sum *s, int key, const struct mesh_filter *filter, const float *x,
+                float *out)
+{
+    const struct mesh_rect left = at(0, 0), right = at(1, 0);
+    const struct mesh_route sent = {.rx = MESH_RAMP, .tx = MESH_EAST};
+    const struct mesh_route heard = {.rx = MESH_WEST, .tx = MESH_RAMP};
+    struct mesh_stats stats;
+    s->number = (float)(10 * key);
+    T_OK(mesh_clear(s->m));
+    T_OK(mesh_route(s->m, left, COLOUR, &sent));
+    T_OK(mesh_route(s->m, right, COLOUR, &heard));
+    if (filter) T_OK(mesh_filter(s->m, right, COLOUR, filter));
+    T_OK(mesh_output_queue(s->m, left, 2, COLOUR));
+    T_OK(mesh_input_queue(s->m, right, 2, COLOUR));
+    T_OK(mesh_task(s->m, left, GO, give, MESH_LOW));
+    T_OK(mesh_task(s->m, right, GO, take, MESH_LOW));
+    T_OK(mesh_start(s->m, (struct mesh_rect){0, 0, 2, 1}, GO));
+    T_OK(mesh_copy_in(s->m, left, 0, x, WORDS * 4));
+    T_OK(mesh_repeat(s->m, (uint64_t)key));
+    T_OK(mesh_run(s->m, &stats));
+    T_OK(mesh_copy_out(s->m, right, TO, out, s->taken * 4));
+}
+
+static void sum_init(struct sum *s, int taken)
+{
+    *s = (struct sum){.taken = taken};
+    T_OK(mesh_create(&s->m, &(struct mesh_config){.w = 2, .h = 1, .user = s}));
+}
+
+TEST(mesh_repeat, programs_follow_each_other_in_any_order)
+{
+    static const int key[] = {0, 1, 2, 0, 1, 2, 2, 0, 1, 1, 2, 1, 0, 0};
+    enum { RUNS = sizeof key / sizeof *key, KEYS = 3 };
+    struct sum s;
+    sum_init(&s, WORDS);
+    for (int i = 0; i < RUNS; i++) {
+        const float x[WORDS] = {(float)i, 1, 2.5F, (float)-i};
+        float out[WORDS];
+        add(&s, key[i], NULL, x, out);
+        for (int k = 0; k < WORDS; k++)
+            T_EQ(out[k], x[k] + (float)(10 * key[i]));
+    }
+    T_EQ(mesh_repeat_counts(s.m).played, RUNS - 2 * KEYS);
+    mesh_destroy(&s.m);
+}
+
+/* A filter that counts passes the same words in every run; one by range decides by their values. */
+TEST(mesh_repeat, filters_by_range_alone_are_simulated)
+{
+    const struct mesh_filter second = {.kind = MESH_FILTER_COUNTER,
+                                       .count_data = true,
+                                       .limit1 = 1},
+                             ones = {.kind = MESH_FILTER_RANGE,
+                                     .min_index = 0x3F80,
+                                     .max_index = 0x3FFF}; /* 1 to 2 */
+    enum { RUNS = 5 };
+    for (int by_range = 0; by_range < 2; by_range++) {
+        struct sum s;
+        sum_init(&s, 2);
+        for (int i = 0; i < RUNS; i++) {
+            const int first = by_range && i % 2;
+            float x[WORDS] = {4, 4, 4, 4}, out[2];
+            x[first] = 1 + (float)i / 8;
+            x[first + 2] = 1.5F;
+            add(&s, 3, by_range ? &ones : &second, x, out);
+            T_EQ(out[0], x[first] + 30);
+            T_EQ(out[1], x[first + 2] + 30);
+        }
+        T_EQ(mesh_repeat_counts(s.m).played, by_range ? 0 : RUNS - 2);
+        mesh_destroy(&s.m);
+    }
 }

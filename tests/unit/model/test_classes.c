@@ -41,7 +41,8 @@ TEST(model_classes, f1_is_the_mean_over_classes_that_are_not_ignored)
 
 TEST(model_classes, parts_add_up_and_a_prediction_that_is_no_class_counts_for_none)
 {
-    struct model_class_count whole[CLASSES] = {{0}}, part[CLASSES] = {{0}}, sum[CLASSES] = {{0}};
+    struct model_class_count whole[CLASSES + 1] = {{0}}, part[CLASSES] = {{0}},
+                                             sum[CLASSES] = {{0}};
     count(whole, 0, TOKENS);
     count(sum, 0, 3);
     count(part, 3, TOKENS);
@@ -50,6 +51,7 @@ TEST(model_classes, parts_add_up_and_a_prediction_that_is_no_class_counts_for_no
     model_count_class(whole, CLASSES, 1, -1);
     model_count_class(whole, CLASSES, 1, CLASSES);
     T_EQ(whole[1].labels, sum[1].labels + 2);
+    T_EQ(whole[CLASSES].predicted, 0); /* beyond the counts */
     for (int i = 0; i < CLASSES; i++)
         T_EQ(whole[i].predicted, sum[i].predicted);
 }
