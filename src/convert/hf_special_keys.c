@@ -23,8 +23,11 @@ static enum wsc_err filter_to_cs(struct convert_yaml *y, const char *name, const
 {
     int64_t hidden = 1, filter = 0;
     TRY(convert_read_positive(y, hidden_name, old, &hidden));
-    if (name) TRY(convert_read_int(y, name, NULL, 0, &filter));
-    convert_yaml_add(y, "filter_size", "%lld", (long long)(filter ? filter : 4 * hidden));
+    if (name) TRY(convert_read_int(y, name, NULL, 4 * hidden, &filter));
+    if (name && filter < 1)
+        return convert_source_raise(y->from, WSC_CONFIG, name, "%lld, expected 1 or more",
+                                    (long long)filter);
+    convert_yaml_add(y, "filter_size", "%lld", (long long)(name ? filter : 4 * hidden));
     return WSC_OK;
 }
 

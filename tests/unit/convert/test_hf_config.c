@@ -280,6 +280,8 @@ TEST(hf_config, keys_that_others_imply_agree_with_them)
         {"hf_t5_gated", "dense_act_fn", "\"gelu\"", "gated-gelu needs gelu_new here"},
         {"hf_t5_gated", "dense_act_fn", "5", "gated-gelu needs gelu_new here"},
         {"hf_t5_gated", "is_gated_act", "1", "gated-gelu needs true here"},
+        {"hf_gpt2", "n_inner", "null", NULL},
+        {"hf_gpt2", "n_inner", "0", "0, expected 1 or more"},
         {"hf_bert_classifier", "classifier_dropout", "0.5", NULL},
         {"hf_bert_classifier", "classifier_dropout", "-1", "-1, expected 0 to 1"},
     };
