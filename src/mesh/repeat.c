@@ -10,6 +10,7 @@
 #include <wsc/mem.h>
 
 #include <string.h>
+#include <unistd.h>
 
 enum repeat_state { REPEAT_NEW, REPEAT_SEEN, REPEAT_RECORDED, REPEAT_REFUSED };
 struct mesh_repeated {
@@ -110,14 +111,23 @@ static bool has_range_filter(const struct mesh *m)
     return false;
 }
 
+/* Bytes that the fabrics of the process may take before a recording is made: half of the memory for
+ * each processor of the host, since there may be a process on each. */
+static int64_t most_bytes(void)
+{
+    static const int64_t most = (int64_t)2 << 30;
+    const int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const int64_t half = sysconf(_SC_PHYS_PAGES) / 2 * sysconf(_SC_PAGESIZE);
+    return processors > 0 && half / processors < most ? half / processors : most;
+}
+
 /* A recording has two numbers for each word while it is made. */
 bool mesh_repeat_wants(const struct mesh *m)
 {
     enum { MOST_WORDS = 1 << 25 };
-    static const int64_t most_bytes = (int64_t)2 << 30; /* of all fabrics of the process */
     const struct mesh_repeated *p = announced(m);
     return p && p->state == REPEAT_SEEN && p->wavelets <= MOST_WORDS &&
-           wsc_mem_in_use(WSC_MEM_MESH) < most_bytes && !has_range_filter(m);
+           wsc_mem_in_use(WSC_MEM_MESH) < most_bytes() && !has_range_filter(m);
 }
 
 /* Memory of all PEs and words of all sinks. */
