@@ -172,13 +172,12 @@ static enum wsc_err take_state(struct state *s, const struct mesh *m)
     return WSC_OK;
 }
 
-/* Memory that has come since then was zero. */
+/* A run that repeats touches no memory that the first one has not touched. */
 static void set_memory(const struct state *s, const struct mesh *m)
 {
     for (int64_t i = 0; i < m->n_pes; i++) {
-        const int64_t n = s->first[i + 1] - s->first[i], all = m->pe[i].memory_bytes;
+        const int64_t n = s->first[i + 1] - s->first[i];
         if (n) memcpy(m->pe[i].memory, s->memory + s->first[i], (size_t)n);
-        if (all > n) memset(m->pe[i].memory + n, 0, (size_t)(all - n));
     }
 }
 
