@@ -111,9 +111,10 @@ struct data_file_sum {
     uint64_t hash;    /**< hash of all its bytes, or of blocks of 1 MiB spread evenly over it */
     bool whole;       /**< all bytes are in the hash */
 };
-/** Compute sizes and hashes of all *@p n files of @p source, in its order, to compare copies on
- *  several hosts. *@p sums is owned by the caller. At most @p most bytes are read, plus two blocks
- *  of 1 MiB of each file; when the files have more bytes, @p most is divided evenly among them. */
+/** Compute sizes and hashes of all *@p n files of @p source, in its order, then of the vocabulary
+ *  and the labels that it reads, to compare copies on several hosts. *@p sums is owned by the
+ * caller. At most @p most bytes are read, plus two blocks of 1 MiB of each file; when the files
+ * have more bytes, @p most is divided evenly among them. */
 enum wsc_err data_source_sums(const struct data_source *source, int64_t most,
                               struct data_file_sum **sums, int *n) WSC_CHECKED;
 

@@ -261,10 +261,10 @@ enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats) WSC_CHECKED;
  *  only these differ. The first run with a key is simulated. The second one is also recorded as a
  *  list of operations on words, which is played on the same memory and must give the same bits.
  *  Later runs are played, with the statistics of the recorded one. A run is simulated as any other
- *  when its tasks read memory or payloads, when a filter by range is set, when the number or the
- *  control wavelets of its sources changed, when it is observed, has snapshots or several
- *  processes, sends more than 32 M wavelets, or the fabrics of this process take 2 GB or half of
- *  the memory for each processor. WSC_NOMEM. */
+ *  when its tasks read memory or payloads, when a filter by range is set, when its task functions,
+ *  reservations, sources or sinks are not the recorded ones, when it is observed, has snapshots or
+ *  several processes, sends more than 32 M wavelets, or the fabrics of this process take 2 GB or
+ *  half of the memory for each processor. WSC_NOMEM. */
 enum wsc_err mesh_repeat(struct mesh *m, uint64_t key) WSC_CHECKED;
 /** What became of the announced runs: played without cycles; recordings that were given up because
  *  the run depends on data or is too long, and because they gave other results. */

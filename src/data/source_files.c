@@ -2,6 +2,7 @@
 /* The files of a source: finds them in the folders of its data sets, checks each once, keeps a few
  * open at a time and reads sample by sample; computes their sizes and hashes. batch_source.c calls.
  */
+#include "encoder_shared.h"
 #include "file_sum.h"
 #include "source_state.h"
 
@@ -269,14 +270,26 @@ void data_source_close_files(struct data_source *s)
     s->n_files = 0;
 }
 
+/* Files beside the samples that decide what their texts are: vocabulary and labels. */
+enum { MOST_BESIDE = 2 };
+static int files_beside(const struct data_source *s, const char *path[MOST_BESIDE])
+{
+    const struct data_examples_shared *shared = s->shared;
+    int n = 0;
+    if (shared && (shared->words || data_vocabulary_n(&shared->tokens)))
+        path[n++] = shared->in->vocab_file;
+    if (shared && shared->labels.n) path[n++] = shared->in->label_vocab_file;
+    return n;
+}
+
 /* Bytes of all files; INT64_MAX if one cannot be read, which the computation of its sum then
  * reports. */
-static int64_t bytes_of(const struct data_source *s)
+static int64_t bytes_of(const char *const *path, int n)
 {
     int64_t sum = 0;
-    for (int i = 0; i < s->n_files; i++) {
+    for (int i = 0; i < n; i++) {
         struct stat st;
-        if (stat(s->file[i].path, &st)) return INT64_MAX;
+        if (stat(path[i], &st)) return INT64_MAX;
         sum += (int64_t)st.st_size;
     }
     return sum;
@@ -286,12 +299,19 @@ enum wsc_err data_source_sums(const struct data_source *source, int64_t most,
                               struct data_file_sum **sums, int *n)
 {
     const struct data_source *s = source;
-    const int64_t part = bytes_of(s) <= most ? most : most / (s->n_files ? s->n_files : 1);
+    const char **path;
     *n = 0;
-    TRY_NEW(*sums, WSC_MEM_DATA, s->n_files);
-    enum wsc_err rc = WSC_OK;
-    for (; *n < s->n_files && !rc; (*n)++)
-        rc = data_sum_file(s->file[*n].path, part, &(*sums)[*n]);
+    TRY_NEW(path, WSC_MEM_DATA, s->n_files + MOST_BESIDE);
+    for (int i = 0; i < s->n_files; i++)
+        path[i] = s->file[i].path;
+    const int all = s->n_files + files_beside(s, path + s->n_files);
+    const int64_t part = bytes_of(path, all) <= most ? most : most / (all ? all : 1);
+    *sums = wsc_alloc(WSC_MEM_DATA, (size_t)all + 1, sizeof **sums);
+    enum wsc_err rc =
+        *sums ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "sums of sample files");
+    for (; *n < all && !rc; (*n)++)
+        rc = data_sum_file(path[*n], part, &(*sums)[*n]);
+    wsc_free(path);
     if (rc) {
         wsc_free(*sums);
         *sums = NULL;

@@ -10,19 +10,31 @@
 int64_t job_n_classes(const struct job_state *s)
 {
     const bool tokens = s->job->params->eval_input.samples == ZOO_SAMPLES_TOKENS;
-    return s->job->values && tokens ? s->cluster->model->head[0].outputs : 0;
+    return s->job->values && job_evaluates(s) && tokens ? s->cluster->model->head[0].outputs : 0;
 }
 
-enum wsc_err job_classes_begin(struct job_state *s)
+enum wsc_err job_classes_create(struct job_state *s)
 {
     struct job_classes *c = &s->classes;
-    const int64_t n = job_n_classes(s);
-    if (!n || !s->cluster->memoryx[0]) return WSC_OK;
-    job_classes_fini(c);
-    TRY_NEW(c->count, WSC_MEM_RUN, n);
-    TRY_NEW(c->ignored, WSC_MEM_RUN, n);
-    c->n = n;
-    return data_labels_ignored(s->job->params->eval_input.label_vocab_file, c->ignored, n);
+    c->n = job_n_classes(s);
+    if (!c->n) return WSC_OK;
+    TRY_NEW(c->count, WSC_MEM_RUN, c->n);
+    TRY_NEW(c->ignored, WSC_MEM_RUN, c->n);
+    if (!s->eval.source) return WSC_OK;
+    return data_labels_ignored(s->job->params->eval_input.label_vocab_file, c->ignored, c->n);
+}
+
+void job_classes_share(struct job_state *s)
+{
+    struct job_classes *c = &s->classes;
+    for (int64_t i = 0; i < c->n; i++)
+        c->ignored[i] = comm_max(s->comm, c->ignored[i]) > 0;
+}
+
+void job_classes_begin(struct job_state *s)
+{
+    struct job_classes *c = &s->classes;
+    if (c->n) memset(c->count, 0, (size_t)c->n * sizeof *c->count);
 }
 
 enum wsc_err job_on_classes(void *ctx, const struct model_class_count *count, int64_t n)

@@ -1,15 +1,20 @@
 /** F1 of an evaluation of token classes, as the Model Zoo's FBetaScoreMetric takes it: over the
  *  tokens of all batches, the mean over the classes of entities.
  *
- *  job_evaluation.c begins, the hook of the shards adds each batch, job_log.c reports. */
+ *  job_setup.c creates, job_evaluation.c begins, the hook of the shards adds each batch, job_log.c
+ * reports. */
 #ifndef WSC_JOB_JOB_CLASSES_H
 #define WSC_JOB_JOB_CLASSES_H
 #include "job_state.h"
 
 /* Classes that an evaluation counts: those of token labels; 0 without values and for other data. */
 int64_t job_n_classes(const struct job_state *s);
-/* Start to count, where shard 0 is: read which labels are left out. */
-enum wsc_err job_classes_begin(struct job_state *s) WSC_CHECKED;
+/* Read which labels are left out, where samples are read: label_vocab_file lies there. */
+enum wsc_err job_classes_create(struct job_state *s) WSC_CHECKED;
+/* Give them to the other ranks, among them that of shard 0. Collective. */
+void job_classes_share(struct job_state *s);
+/* An evaluation starts to count. */
+void job_classes_begin(struct job_state *s);
 /* Hook of the shards: add the counts of a batch. */
 enum wsc_err job_on_classes(void *ctx, const struct model_class_count *count, int64_t n);
 /* F1 of the batches so far; NaN when no class is an entity's. */

@@ -89,7 +89,7 @@ static enum wsc_err evaluate_until_told(struct job_state *s, const struct vtime 
     if (!job_trains(s)) job_record_plan(s, 0, n);
     memset(&s->log.eval, 0, sizeof s->log.eval);
     s->log.eval.n_planned = n;
-    TRY(job_classes_begin(s));
+    job_classes_begin(s);
     job_stop_restart(s);
     while (at < n && !s->stop.signal) {
         const int64_t k = n - at < s->stop.steps_per_look ? n - at : s->stop.steps_per_look;

@@ -114,6 +114,7 @@ static enum wsc_err set_up_local(struct job_state *s)
     TRY(open_outputs(s));
     if (job->requests) TRY(job_scoring_create(s));
     TRY(open_data(s));
+    TRY(job_classes_create(s));
     return cluster_create_roles(s->cluster);
 }
 
@@ -279,6 +280,7 @@ enum wsc_err job_set_up(struct job_state *s, bool *report)
         s->comm, s->checkpoint.in_group, &s->checkpoint.group.rank, &s->checkpoint.group.size);
     TRY(job_check_shared_files(s, report));
     TRY(job_compare_data(s, report));
+    job_classes_share(s);
     TRY(job_identify_samples(s, report));
     job_log_start(s);
     TRY(restore(s, report));

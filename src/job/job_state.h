@@ -20,7 +20,7 @@ struct job_eval_sums {
     struct job_rate rate;
 };
 
-/* Tokens of an evaluation by class; empty for other data and where shard 0 is not. */
+/* Tokens of an evaluation by class, counted where shard 0 is; empty for other data. */
 struct job_classes {
     struct model_class_count *count; /* owned (n) */
     bool *ignored;                   /* owned (n): left out of the F1 */

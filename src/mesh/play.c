@@ -12,13 +12,9 @@
 bool mesh_play_fits(const struct mesh_recording *c, const struct mesh *m)
 {
     if (c->n_taken != m->n_sources || c->n_given != m->n_sinks) return false;
-    for (int i = 0; i < m->n_sources; i++)
-        if (m->source[i].n != c->taken[i].n ||
-            mesh_recording_control(&m->source[i]) != c->taken[i].control)
-            return false;
     for (int i = 0; i < m->n_sinks; i++)
         if (m->sink[i].output->capacity < c->given[i].n) return false;
-    return true;
+    return mesh_recording_program(m) == c->program;
 }
 
 /* Words that a step receives: where they are, or gathered in @p scratch. */

@@ -83,16 +83,6 @@ static int32_t new_words(struct mesh_recording *c, int64_t n, int32_t sender)
     return first;
 }
 
-uint64_t mesh_recording_control(const struct mesh_source *s)
-{
-    uint64_t hash = 0;
-    for (int64_t i = 0; i < s->n; i++) {
-        const uint64_t control[2] = {(uint64_t)i, s->wavelet[i].data};
-        if (s->wavelet[i].control) hash = wsc_hash64(control, sizeof control, hash);
-    }
-    return hash;
-}
-
 /* The words of a source; control wavelets have none. */
 static void take_source(struct mesh_recording *c, int i, const struct mesh_source *s)
 {
@@ -100,10 +90,40 @@ static void take_source(struct mesh_recording *c, int i, const struct mesh_sourc
     for (int64_t k = 0; k < s->n; k++)
         n += !s->wavelet[k].control;
     const int32_t first = new_words(c, n, -1);
-    c->taken[i] = (struct mesh_taken){s->n, first, mesh_recording_control(s)};
+    c->taken[i] = (struct mesh_taken){s->n, first};
     n = first;
     for (int64_t k = 0; k < s->n && !c->failed; k++)
         if (!s->wavelet[k].control) c->value[n++] = s->wavelet[k].data;
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+static uint64_t hash_source(const struct mesh_source *s, uint64_t hash)
+{
+    const int64_t place[4] = {s->router, s->side, s->channel, s->n}; /* channel: still the colour */
+    hash = wsc_hash64(place, sizeof place, hash);
+    for (int64_t i = 0; i < s->n; i++) {
+        const uint64_t control[2] = {(uint64_t)i, s->wavelet[i].data};
+        if (s->wavelet[i].control) hash = wsc_hash64(control, sizeof control, hash);
+    }
+    return hash;
+}
+
+uint64_t mesh_recording_program(const struct mesh *m)
+{
+    uint64_t hash = 0;
+    for (int i = 0; i < m->n_tasks; i++)
+        hash = wsc_hash64(&m->task[i].fn, sizeof m->task[i].fn, hash);
+    for (int64_t i = 0; i < m->n_pes; i++)
+        hash = wsc_hash64(&m->pe[i].reserved, sizeof m->pe[i].reserved, hash);
+    for (int i = 0; i < m->n_sources; i++)
+        hash = hash_source(&m->source[i], hash);
+    for (int i = 0; i < m->n_sinks; i++) {
+        const struct mesh_sink *s = &m->sink[i];
+        const int place[4] = {s->x, s->y, s->colour, s->side};
+        hash = wsc_hash64(place, sizeof place, hash);
+    }
+    return hash;
 }
 
 /* ---- a recorded run -------------------------------------------------------------------------- */
@@ -116,6 +136,7 @@ enum wsc_err mesh_recording_begin(struct mesh_recording *c, const struct mesh *m
     TRY_NEW(c->given, WSC_MEM_MESH, m->n_sinks + 1);
     TRY_NEW(c->running, WSC_MEM_MESH, threads);
     TRY_NEW(c->done, WSC_MEM_MESH, threads);
+    c->program = mesh_recording_program(m);
     c->n_taken = m->n_sources;
     c->n_given = m->n_sinks;
     memset(c->running, -1, (size_t)threads * sizeof *c->running);

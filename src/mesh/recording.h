@@ -33,11 +33,10 @@ struct mesh_step {
     uint16_t at[3], unused;
 };
 
-/* Input of the host: words of a source, numbered from `first` on, and what controls the run. */
+/* Input of the host: words of a source, numbered from `first` on. */
 struct mesh_taken {
     int64_t n;
     int32_t first;
-    uint64_t control; /* hash of places and payloads of its control wavelets */
 };
 /* Output: numbers of the words of a sink, and the cycle of the first one. */
 struct mesh_given {
@@ -67,6 +66,7 @@ struct mesh_recording {
     int32_t sent_room;
     int32_t *slot; /* owned (n_slots): hash table of forms, index + 1; only while recording */
     int32_t n_slots;
+    uint64_t program;         /* mesh_recording_program() */
     struct mesh_taken *taken; /* owned (n_taken) */
     struct mesh_given *given; /* owned (n_given) */
     int n_taken, n_given;
@@ -85,8 +85,9 @@ bool mesh_recording_end(struct mesh_recording *c, const struct mesh *m);
  * no memory. */
 bool mesh_recording_order(struct mesh_recording *c);
 void mesh_recording_fini(struct mesh_recording *c);
-/* Hash of places and payloads of the control wavelets of a source. */
-uint64_t mesh_recording_control(const struct mesh_source *s);
+/* Hash of the program of the next run of @p m: tasks, reserved memory, places of sources and sinks,
+ * and the control wavelets of the sources. */
+uint64_t mesh_recording_program(const struct mesh *m);
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
 

@@ -127,10 +127,12 @@ static bool shorten(struct mesh_recording *c)
         if (n > most) most = n;
     }
     wsc_free(c->in);
-    c->in = wsc_realloc(WSC_MEM_MESH, in, (size_t)n_in + 1, sizeof *in);
+    c->in = in;
     c->n_in = c->in_room = n_in;
+    int32_t *shorter = wsc_realloc(WSC_MEM_MESH, in, (size_t)n_in + 1, sizeof *in);
+    if (shorter) c->in = shorter;
     c->scratch = wsc_alloc(WSC_MEM_MESH, (size_t)most + 1, sizeof *c->scratch);
-    return c->in && c->scratch;
+    return c->scratch;
 }
 
 bool mesh_recording_order(struct mesh_recording *c)

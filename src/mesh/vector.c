@@ -219,7 +219,8 @@ static bool by_vectors(struct mesh_pe *pe, const struct mesh_thread *t)
  */
 
 /* @p sums (n, plain) += @p vector (n, @p step bytes apart) c, or = where @p writes; the two do not
- * overlap. The sums of up to LANES elements are independent, so the compiler uses vectors. */
+ * overlap. So the compiler
+ * uses vectors. */
 static inline __attribute__((always_inline)) void mac_apart(uint8_t *restrict sums,
                                                             const uint8_t *restrict vector,
                                                             int step, float c, int n, bool writes)

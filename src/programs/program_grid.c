@@ -483,7 +483,8 @@ enum wsc_err programs_main(struct programs_grid *g, mesh_task_fn fn)
 static enum wsc_err announce(struct programs_grid *g)
 {
     const uint64_t number = g->repeats.n++;
-    return g->repeats.on ? mesh_repeat(g->m, g->repeats.scope + number) : WSC_OK;
+    if (!g->repeats.on || number >= PROGRAMS_OF_SCOPE) return WSC_OK;
+    return mesh_repeat(g->m, g->repeats.scope + number);
 }
 
 enum wsc_err programs_run(struct programs_grid *g)

@@ -87,6 +87,7 @@ struct programs_items {
     bool held; /**< the task that ends items is blocked: no accumulator is free */
 };
 /** The fabric of one wafer, with the assignment of tokens to PEs. */
+enum { PROGRAMS_OF_SCOPE = 1 << 16 };
 struct programs_grid {
     struct mesh *m;    /**< owned */
     int w, h;          /**< PEs of a lane */
@@ -121,7 +122,7 @@ struct programs_grid {
     int n_programs, longest;  /**< number of programs run; number of the longest one */
     int64_t longest_cycles;
     /** Programs that repeat what earlier ones with the same scope and number did (mesh_repeat()).
-     */
+     *  Scopes are multiples of PROGRAMS_OF_SCOPE; later programs are not announced. */
     struct programs_repeats {
         bool on;
         uint64_t scope;

@@ -224,8 +224,10 @@ enum wsc_err programs_head_loss(struct programs_model *k, int i)
     const struct programs_losses out = {k->nats, k->best};
     const int slots = k->output[i].f.slots;
     int64_t cycles = 0;
+    const bool on = k->grid.repeats.on;
     k->grid.repeats.on = false; /* labels decide */
     TRY(kind_of(k, i)->forward(k, &loss, &out, &cycles));
+    k->grid.repeats.on = on;
     programs_stage_book(k, PROGRAMS_ROW_LOSS, cycles);
     programs_stage_expect(k, PROGRAMS_ROW_LOSS,
                           cycles_loss_of(&k->layout, k->model->head[i].loss, slots) +

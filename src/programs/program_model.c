@@ -489,8 +489,9 @@ static const float *floats_of(struct programs_model *k, const void *weights, int
     return k->wide;
 }
 
-/* True when the model drops or adapts in some layer: random numbers of a step. */
-static bool is_random(const struct programs_model *k)
+/* True when the model has dropout somewhere, whose random numbers are those of a step, or adapters,
+ * whose input may have it. */
+static bool may_drop(const struct programs_model *k)
 {
     const struct model *m = k->model;
     bool drops = false;
@@ -511,15 +512,16 @@ static bool repeats(const struct programs_model *k)
     const struct data_batch *b = k->batch;
     const bool plain = !b->attends && !b->attention_span && !b->position_ids && !b->token_types;
     const bool by_values = k->given || k->model->experts || k->model->zoo.dpo.on || k->any_wanted;
-    return plain && !by_values && !is_random(k);
+    return plain && !by_values && !may_drop(k);
 }
 
 /* Programs of this stage and direction, with as many samples, have a scope of their own. */
 static void begin_scope(struct programs_model *k, int stage, bool back)
 {
-    enum { MOST_PROGRAMS = 1 << 16, MOST_SAMPLES = 1 << 20 };
+    enum { MOST_SAMPLES = 1 << 20 };
     const uint64_t place = 2 * (uint64_t)stage + back;
-    k->grid.repeats.scope = (place * MOST_SAMPLES + (uint64_t)k->grid.all_samples) * MOST_PROGRAMS;
+    k->grid.repeats.scope =
+        (place * MOST_SAMPLES + (uint64_t)k->grid.all_samples) * PROGRAMS_OF_SCOPE;
     k->grid.repeats.n = 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include <wsc/conf.h>
 #include <wsc/data.h>
+#include <wsc/mem.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -106,6 +107,43 @@ TEST(data_labels, numbers_of_labels_do_not_wrap)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         expect(read_token(bad[i], &label), "label A: expected a whole number from 0 to 2147483647");
     expect(read_token("9", &label), "labels is 9, expected 0 to 8");
+}
+
+/* Copies on several hosts are compared with the files that make texts and labels to numbers. */
+TEST(data_labels, vocabulary_and_labels_are_files_of_the_source)
+{
+    static char dir[300], labels[340], vocabulary[340];
+    struct data_source *s = NULL;
+    struct data_file_sum *sums = NULL;
+    int32_t label;
+    int n = 0;
+    T_OK(read_token("1", &label)); /* writes the files */
+    (void)snprintf(dir, sizeof dir, "%s", test_tmpdir());
+    (void)snprintf(labels, sizeof labels, "%s/labels.json", dir);
+    (void)snprintf(vocabulary, sizeof vocabulary, "%s", words);
+    struct zoo_input in = {.samples = ZOO_SAMPLES_TOKENS,
+                           .label_vocab_file = labels,
+                           .vocab_file = vocabulary,
+                           .data_dir = {dir},
+                           .n_data_dirs = 1,
+                           .num_samples = CONF_NULL,
+                           .max_sequence_length = CONF_NULL,
+                           .trains = true,
+                           .n_types = 2,
+                           .n_labels = 9};
+    uint64_t hash[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        T_OK(data_source_open(&s, &in, T, VOCAB));
+        T_OK(data_source_sums(s, 1 << 20, &sums, &n));
+        CU_ASSERT_FATAL(n == 3);
+        T_STR(sums[1].path, vocabulary);
+        T_STR(sums[2].path, labels);
+        hash[i] = sums[2].hash;
+        wsc_free(sums);
+        data_source_close(&s);
+        put("labels.json", "{\"O\": 1, \"A\": 0}\n");
+    }
+    CU_ASSERT(hash[0] != hash[1]);
 }
 
 /* Of ids that no label has, all count; a class beyond those of the model is none. */
