@@ -276,8 +276,7 @@ static int files_beside(const struct data_source *s, const char *path[MOST_BESID
 {
     const struct data_examples_shared *shared = s->shared;
     int n = 0;
-    if (shared && (shared->words || data_vocabulary_n(&shared->tokens)))
-        path[n++] = shared->in->vocab_file;
+    if (shared && (shared->words || shared->tokens.words)) path[n++] = shared->in->vocab_file;
     if (shared && shared->labels.n) path[n++] = shared->in->label_vocab_file;
     return n;
 }
