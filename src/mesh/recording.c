@@ -4,6 +4,7 @@
  * depend on a value (a task that reads memory or a payload, an index) refuses the recording, but
  * not the run. */
 #include "recording.h"
+#include "intern.h"
 #include "trigger.h"
 
 #include <wsc/hash.h>
@@ -34,33 +35,73 @@ static bool grow(void **list, int32_t *room, int64_t n, size_t size)
     return true;
 }
 
-/* What only the recording itself needs. */
-static void free_scratch(struct mesh_recording *c)
+static void fini(struct mesh_recording *c)
 {
-    wsc_free(c->before);
-    wsc_free(c->sender);
-    wsc_free(c->running);
-    wsc_free(c->done);
-    wsc_free(c->sent);
-    wsc_free(c->slot);
-    c->before = c->sender = c->running = c->done = c->sent = c->slot = NULL;
-    c->n_before = c->before_room = c->sender_room = c->sent_room = c->n_slots = 0;
+    void *const owned[] = {c->step,       c->in,       c->before,  c->value,
+                           c->sender,     c->running,  c->done,    c->forms.item,
+                           c->forms.slot, c->ops.item, c->ops.slot};
+    mesh_recorded_free(&c->made);
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        wsc_free(owned[i]);
+    *c = (struct mesh_recording){.failed = c->failed};
 }
 
-void mesh_recording_fini(struct mesh_recording *c)
+/* ---- different items ------------------------------------------------------------------------- */
+
+/* The slot of the item that is equal to @p item, or an empty one. */
+static int32_t *slot_of(const struct mesh_recording_set *s, const void *item, size_t size)
 {
-    free_scratch(c);
-    for (int i = 0; c->given && i < c->n_given; i++)
-        wsc_free(c->given[i].word);
-    wsc_free(c->step);
-    wsc_free(c->op);
-    wsc_free(c->form);
-    wsc_free(c->in);
-    wsc_free(c->value);
-    wsc_free(c->scratch);
-    wsc_free(c->taken);
-    wsc_free(c->given);
-    *c = (struct mesh_recording){.refused = c->refused};
+    uint64_t i = wsc_hash64(item, size, 0);
+    for (;; i++) {
+        int32_t *slot = &s->slot[i & (uint64_t)(s->n_slots - 1)];
+        if (!*slot || !memcmp(s->item + (size_t)(*slot - 1) * size, item, size)) return slot;
+    }
+}
+
+/* Keep the table at most half full. */
+static bool grow_slots(struct mesh_recording_set *s, size_t size)
+{
+    enum { LEAST = 1024 };
+    if (2 * s->n < s->n_slots) return true;
+    wsc_free(s->slot);
+    s->n_slots = s->n_slots ? 2 * s->n_slots : LEAST;
+    s->slot = wsc_alloc(WSC_MEM_MESH, (size_t)s->n_slots, sizeof *s->slot);
+    for (int32_t i = 0; s->slot && i < s->n; i++)
+        *slot_of(s, s->item + (size_t)i * size, size) = i + 1;
+    return s->slot;
+}
+
+/* The index of @p item, which is added if it is new; -1: no memory, and the set is of no use. */
+static int32_t index_of(struct mesh_recording_set *s, const void *item, size_t size)
+{
+    if (!grow_slots(s, size) || !grow((void **)&s->item, &s->room, (int64_t)s->n + 1, size))
+        return -1;
+    int32_t *slot = slot_of(s, item, size);
+    if (!*slot) {
+        memcpy(s->item + (size_t)s->n * size, item, size);
+        *slot = ++s->n;
+    }
+    return *slot - 1;
+}
+
+int32_t mesh_recording_form(struct mesh_recording *c, const struct mesh_step_form *f)
+{
+    return index_of(&c->forms, f, sizeof *f);
+}
+
+/* The index of the descriptors of an operation. */
+static int32_t descriptors(struct mesh_recording *c, const struct mesh_op *op)
+{
+    struct mesh_op o;
+    memset(&o, 0, sizeof o); /* padding too, since items are compared byte by byte */
+    o.code = op->code;
+    o.dst = op->dst;
+    o.a = op->a;
+    o.b = op->b;
+    o.c = op->c;
+    o.map = op->map;
+    o.map_cycles = op->map_cycles;
+    return index_of(&c->ops, &o, sizeof o);
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -90,7 +131,7 @@ static void take_source(struct mesh_recording *c, int i, const struct mesh_sourc
     for (int64_t k = 0; k < s->n; k++)
         n += !s->wavelet[k].control;
     const int32_t first = new_words(c, n, -1);
-    c->taken[i] = (struct mesh_taken){s->n, first};
+    c->made->taken[i] = (struct mesh_taken){s->n, first};
     n = first;
     for (int64_t k = 0; k < s->n && !c->failed; k++)
         if (!s->wavelet[k].control) c->value[n++] = s->wavelet[k].data;
@@ -132,13 +173,14 @@ enum wsc_err mesh_recording_begin(struct mesh_recording *c, const struct mesh *m
 {
     const int64_t threads = m->n_pes * THREADS;
     (void)pthread_mutex_init(&c->lock, NULL);
-    TRY_NEW(c->taken, WSC_MEM_MESH, m->n_sources + 1);
-    TRY_NEW(c->given, WSC_MEM_MESH, m->n_sinks + 1);
+    TRY_NEW(c->made, WSC_MEM_MESH, 1);
+    TRY_NEW(c->made->taken, WSC_MEM_MESH, m->n_sources + 1);
+    TRY_NEW(c->made->given, WSC_MEM_MESH, m->n_sinks + 1);
     TRY_NEW(c->running, WSC_MEM_MESH, threads);
     TRY_NEW(c->done, WSC_MEM_MESH, threads);
-    c->program = mesh_recording_program(m);
-    c->n_taken = m->n_sources;
-    c->n_given = m->n_sinks;
+    c->made->program = mesh_recording_program(m);
+    c->made->n_taken = m->n_sources;
+    c->made->n_given = m->n_sinks;
     memset(c->running, -1, (size_t)threads * sizeof *c->running);
     memset(c->done, -1, (size_t)threads * sizeof *c->done);
     for (int i = 0; i < m->n_sources; i++)
@@ -149,24 +191,52 @@ enum wsc_err mesh_recording_begin(struct mesh_recording *c, const struct mesh *m
 /* Keep the numbers of the words that a sink has got, and give it their values. */
 static bool give_sink(struct mesh_recording *c, int i, const struct mesh_output *o)
 {
-    struct mesh_given *g = &c->given[i];
-    *g = (struct mesh_given){wsc_alloc(WSC_MEM_MESH, (size_t)o->n + 1, sizeof *g->word), o->n,
-                             o->first_cycle};
-    for (int64_t k = 0; k < o->n && !c->failed; k++) {
-        if (g->word) g->word[k] = (int32_t)o->word[k];
+    struct mesh_given *g = &c->made->given[i];
+    *g = (struct mesh_given){
+        .word = mesh_intern(o->word, (size_t)o->n * 4), .n = o->n, .first_cycle = o->first_cycle};
+    for (int64_t k = 0; k < o->n && !c->failed; k++)
         o->word[k] = c->value[o->word[k]];
-    }
     return g->word;
 }
 
-bool mesh_recording_end(struct mesh_recording *c, const struct mesh *m)
+static bool intern_forms(const struct mesh_recording *c, struct mesh_recorded *made)
 {
-    for (int i = 0; i < m->n_sinks; i++)
+    made->n_words = c->n_words;
+    made->n_forms = c->forms.n;
+    made->n_ops = c->ops.n;
+    made->form = mesh_intern(c->forms.item, (size_t)made->n_forms * sizeof *made->form);
+    made->op = mesh_intern(c->ops.item, (size_t)made->n_ops * sizeof *made->op);
+    return made->form && made->op;
+}
+
+struct mesh_recorded *mesh_recording_end(struct mesh_recording *c, const struct mesh *m)
+{
+    struct mesh_recorded *made = NULL;
+    for (int i = 0; c->made && i < m->n_sinks; i++)
         if (!give_sink(c, i, m->sink[i].output)) c->refused = true;
-    if (!c->refused) c->refused = !mesh_recording_order(c);
+    if (c->made && !c->refused && mesh_recording_order(c) && intern_forms(c, c->made)) {
+        made = c->made;
+        c->made = NULL;
+    }
     (void)pthread_mutex_destroy(&c->lock);
-    free_scratch(c);
-    return !c->refused;
+    fini(c);
+    return made;
+}
+
+void mesh_recorded_free(struct mesh_recorded **recorded)
+{
+    struct mesh_recorded *r = *recorded;
+    *recorded = NULL;
+    if (!r) return;
+    for (int i = 0; r->given && i < r->n_given; i++)
+        mesh_intern_release(r->given[i].word);
+    mesh_intern_release(r->step);
+    mesh_intern_release(r->form);
+    mesh_intern_release(r->op);
+    mesh_intern_release(r->in);
+    wsc_free(r->taken);
+    wsc_free(r->given);
+    wsc_free(r);
 }
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
@@ -183,44 +253,6 @@ static void come_after(struct mesh_recording *c, int32_t first, int32_t second)
     c->before[c->n_before++] = second;
 }
 
-/* The slot of a form that is equal to @p f, or an empty one. */
-static int32_t *slot_of(const struct mesh_recording *c, const struct mesh_step_form *f)
-{
-    uint64_t i = wsc_hash64(f, sizeof *f, 0);
-    for (;; i++) {
-        int32_t *slot = &c->slot[i & (uint64_t)(c->n_slots - 1)];
-        if (!*slot || !memcmp(&c->form[*slot - 1], f, sizeof *f)) return slot;
-    }
-}
-
-/* Keep the table at most half full. */
-static bool grow_slots(struct mesh_recording *c)
-{
-    enum { LEAST = 1024 };
-    if (2 * c->n_forms < c->n_slots) return true;
-    wsc_free(c->slot);
-    c->n_slots = c->n_slots ? 2 * c->n_slots : LEAST;
-    c->slot = wsc_alloc(WSC_MEM_MESH, (size_t)c->n_slots, sizeof *c->slot);
-    for (int32_t i = 0; c->slot && i < c->n_forms; i++)
-        *slot_of(c, &c->form[i]) = i + 1;
-    return c->slot;
-}
-
-/* The index of a form, which is added if it is new. */
-static int32_t form_of(struct mesh_recording *c, const struct mesh_step_form *f)
-{
-    if (!grow_slots(c) || !ROOM(c, form, form_room, c->n_forms + 1)) {
-        c->refused = true;
-        return 0;
-    }
-    int32_t *slot = slot_of(c, f);
-    if (!*slot) {
-        c->form[c->n_forms] = *f;
-        *slot = ++c->n_forms;
-    }
-    return *slot - 1;
-}
-
 /* What operations like @p t have in common. */
 static struct mesh_step_form form_like(const struct mesh_thread *t, enum mesh_step_kind kind)
 {
@@ -230,9 +262,8 @@ static struct mesh_step_form form_like(const struct mesh_thread *t, enum mesh_st
     f.op = -1;
     f.thread = *t;
     f.thread.kind = f.thread.in = f.thread.out = f.thread.activate = f.thread.unblock = 0;
-    f.thread.ready_at = f.thread.c = 0;
+    f.thread.ready_at = 0;
     f.thread.op = NULL;
-    memset(f.thread.at, 0, sizeof f.thread.at);
     if ((t->from & 3U) != MESH_FROM_NUMBER) f.thread.number[0] = 0;
     if ((t->from >> 2 & 3U) != MESH_FROM_NUMBER) f.thread.number[1] = 0;
     return f;
@@ -245,12 +276,10 @@ static void append(struct mesh_recording *c, const struct mesh_pe *pe, const str
     const int32_t number = c->n_steps;
     const int64_t thread = thread_at(pe, t->kind);
     step.pe = pe->index;
-    step.form = form_of(c, form);
-    step.c = t->c;
-    memcpy(step.at, t->at, sizeof step.at);
-    if (!ROOM(c, step, step_room, number + 1) || !ROOM(c, sent, sent_room, number + 1)) return;
-    c->step[c->n_steps++] = step;
-    c->sent[number] = 0;
+    step.form = mesh_recording_form(c, form);
+    c->refused = c->refused || step.form < 0;
+    if (!ROOM(c, step, step_room, number + 1)) return;
+    c->step[c->n_steps++] = (struct mesh_recording_step){.step = step};
     for (int kind = 0; kind < THREADS; kind++)
         come_after(c, c->done[thread_at(pe, kind)], number);
     c->running[thread] = number;
@@ -276,11 +305,13 @@ static void begin(struct mesh_recording *c, const struct mesh_pe *pe, const stru
     struct mesh_step_form form =
         form_like(t, t->flags & MESH_FABRIC ? MESH_STEP_WORDS : MESH_STEP_MEMORY);
     if (t->op) {
-        if (!ROOM(c, op, op_room, c->n_ops + 1)) return;
-        form.op = c->n_ops;
-        c->op[c->n_ops++] = *t->op;
+        form.op = descriptors(c, t->op);
+        c->refused = c->refused || form.op < 0;
     }
-    if (t->in != MESH_NONE) step.in = receives(c, t->left);
+    if (t->in != MESH_NONE) {
+        form.n_in = (int32_t)t->left;
+        step.in = receives(c, t->left);
+    }
     if (t->out != MESH_NONE) step.out = new_words(c, t->left, c->n_steps);
     if (!c->refused) append(c, pe, t, &form, step);
 }
@@ -302,6 +333,7 @@ static void arm(struct mesh_recording *c, const struct mesh_pe *pe, const struct
     form.sums_step = a->step[0];
     form.vectors_step = a->step[1];
     form.writes = a->writes;
+    form.n_in = (int32_t)a->n;
     step.in = receives(c, a->n);
     if (!c->refused) append(c, pe, &a->axpy, &form, step);
 }
@@ -341,9 +373,8 @@ uint32_t mesh_record_receive(const struct mesh_region *r, const struct mesh_pe *
     (void)pthread_mutex_lock(&c->lock);
     const int32_t running = c->refused ? -1 : c->running[thread_at(pe, kind)];
     if (running >= 0) {
-        struct mesh_step *s = &c->step[running];
-        c->in[s->in + (int32_t)s->n_in] = (int32_t)number;
-        s->n_in++;
+        struct mesh_recording_step *s = &c->step[running];
+        c->in[s->step.in + s->n_in++] = (int32_t)number;
     }
     const uint32_t value = value_of(c, number);
     (void)pthread_mutex_unlock(&c->lock);
@@ -356,8 +387,8 @@ uint32_t mesh_record_send(const struct mesh_region *r, const struct mesh_pe *pe,
     struct mesh_recording *c = r->recording;
     (void)pthread_mutex_lock(&c->lock);
     const int32_t running = c->refused ? -1 : c->running[thread_at(pe, t->kind)];
-    const int32_t number =
-        running < 0 ? new_words(c, 1, -1) : c->step[running].out + c->sent[running]++;
+    struct mesh_recording_step *s = running < 0 ? NULL : &c->step[running];
+    const int32_t number = s ? s->step.out + s->n_out++ : new_words(c, 1, -1);
     if (!c->failed) c->value[number] = value;
     (void)pthread_mutex_unlock(&c->lock);
     return (uint32_t)number;

@@ -3,88 +3,58 @@
  *  In a recorded run the payload of every data wavelet is the number of its word, and the
  *  recording has the words' values. The hooks below are called where operations begin and end and
  *  where words are sent and received; region.recording is NULL in other runs. repeat.c decides what
- *  is recorded; recording_order.c sorts the operations. */
+ *  is recorded; recording_order.c sorts the operations; the result is a struct mesh_recorded. */
 #ifndef WSC_MESH_RECORDING_H
 #define WSC_MESH_RECORDING_H
-#include "mesh_state.h"
+#include "recorded.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-/* Operations: on memory alone; with words; data-triggered multiply-adds, one for each word. */
-enum mesh_step_kind { MESH_STEP_MEMORY, MESH_STEP_WORDS, MESH_STEP_TRIGGERED };
-
-/* What many operations have in common: the operation as it begins, without its addresses and the
- * number c. Of a triggered one, that of its first word, and the distances in bytes of the sums and
- * vectors of the next ones. */
-struct mesh_step_form {
-    struct mesh_thread thread;
-    int32_t op; /* index in `op` of its descriptors, or -1 */
-    int32_t sums_step, vectors_step;
-    uint8_t kind, writes, unused[2]; /* writes: the first multiply-add writes its sums */
+/* An operation of a run that is recorded; a list of received words begins at `in` and has `n_in`.
+ */
+struct mesh_recording_step {
+    struct mesh_step step;
+    int32_t n_in, n_out; /* words that it has received and sent so far */
 };
-/* One operation. Words that are received are `in` to in + n_in - 1 of the list mesh_recording.in,
- * or, when `together`, these words themselves; words that are sent have consecutive numbers. */
-struct mesh_step {
-    int32_t pe, form, in, out; /* in, out: -1, none */
-    uint32_t n_in : 31, together : 1;
-    uint32_t c;
-    uint16_t at[3], unused;
-};
-
-/* Input of the host: words of a source, numbered from `first` on. */
-struct mesh_taken {
-    int64_t n;
-    int32_t first;
-};
-/* Output: numbers of the words of a sink, and the cycle of the first one. */
-struct mesh_given {
-    int32_t *word; /* owned (n) */
-    int64_t n, first_cycle;
+/* Different items of one size. */
+struct mesh_recording_set {
+    char *item; /* owned (n) */
+    int32_t n, room;
+    int32_t *slot; /* owned (n_slots): hash table, index + 1 of an item, or 0 */
+    int32_t n_slots;
 };
 
 struct mesh_recording {
-    struct mesh_step *step; /* owned; in the order in which they begin, then in that of play */
+    struct mesh_recorded *made;       /* owned until mesh_recording_end() */
+    struct mesh_recording_step *step; /* owned, in the order in which they begin */
     int32_t n_steps, step_room;
-    struct mesh_op *op; /* owned */
-    int32_t n_ops, op_room;
-    struct mesh_step_form *form; /* owned, all different */
-    int32_t n_forms, form_room;
     int32_t *in; /* owned: numbers of received words */
     int32_t n_in, in_room;
-    int32_t
-        *before; /* owned: pairs of steps, of which the second begins after the first has ended */
+    /* Owned: pairs of steps, of which the second begins after the first has ended. */
+    int32_t *before;
     int32_t n_before, before_room;
     uint32_t *value; /* owned (n_words): of each word */
-    int32_t *sender; /* owned (n_words): step that sends it, -1: the host; only while recording */
+    int32_t *sender; /* owned (n_words): step that sends it, -1: the host */
     int32_t n_words, value_room, sender_room;
     /* Owned, for each PE and thread: the step that runs, and the last one whose effects are
-     * complete; -1: none. Only while recording. */
+     * complete; -1: none. */
     int32_t *running, *done;
-    int32_t *sent; /* owned (n_steps): words that a step has sent; only while recording */
-    int32_t sent_room;
-    int32_t *slot; /* owned (n_slots): hash table of forms, index + 1; only while recording */
-    int32_t n_slots;
-    uint64_t program;         /* mesh_recording_program() */
-    struct mesh_taken *taken; /* owned (n_taken) */
-    struct mesh_given *given; /* owned (n_given) */
-    int n_taken, n_given;
-    struct mesh_stats stats;
-    uint32_t *scratch;    /* owned: words that a step receives */
-    pthread_mutex_t lock; /* of the hooks, which the threads of the fabric call */
-    bool refused;         /* the run depends on data, or the recording did not fit */
-    bool failed;          /* no memory for words: the run fails */
+    struct mesh_recording_set forms, ops; /* struct mesh_step_form, struct mesh_op */
+    pthread_mutex_t lock;                 /* of the hooks, which the threads of the fabric call */
+    bool refused; /* the run depends on data, or the recording did not fit */
+    bool failed;  /* no memory for words: the run fails */
 };
 
 /* Begin to record the next run of @p m, whose sources and sinks are known. */
 enum wsc_err mesh_recording_begin(struct mesh_recording *c, const struct mesh *m) WSC_CHECKED;
-/* End: write the values of the words that sinks have got; false: refused. */
-bool mesh_recording_end(struct mesh_recording *c, const struct mesh *m);
-/* Sort the steps so that each comes after those that it needs; false: there is no such order, or
- * no memory. */
+/* End, also after an error: write the values of the words that sinks have got, and free @p c. The
+ * recording, which the caller owns, without its statistics; NULL: refused. */
+struct mesh_recorded *mesh_recording_end(struct mesh_recording *c, const struct mesh *m);
+/* Write the steps to c->made, each after those that it needs; false: there is no such order, or no
+ * memory. */
 bool mesh_recording_order(struct mesh_recording *c);
-void mesh_recording_fini(struct mesh_recording *c);
+/* The index of the form @p f, which is added if it is new; -1: no memory. */
+int32_t mesh_recording_form(struct mesh_recording *c, const struct mesh_step_form *f);
 /* Hash of the program of the next run of @p m: tasks, reserved memory, places of sources and sinks,
  * and the control wavelets of the sources. */
 uint64_t mesh_recording_program(const struct mesh *m);

@@ -2,6 +2,7 @@
 /* Sorts the steps of a recording topologically (Kahn 1962): a step comes after the senders of its
  * words and after the steps of its PE that had ended when it began. An order exists unless a step
  * needs a word that depends on a word of its own. */
+#include "intern.h"
 #include "recording.h"
 
 #include <wsc/mem.h>
@@ -29,8 +30,8 @@ static void each_sender(const struct mesh_recording *c, struct edges *e,
 {
     for (int32_t i = 0; i < c->n_steps; i++) {
         int32_t last = -1;
-        for (int32_t k = 0; k < (int32_t)c->step[i].n_in; k++) {
-            const int32_t sender = c->sender[c->in[c->step[i].in + k]];
+        for (int32_t k = 0; k < c->step[i].n_in; k++) {
+            const int32_t sender = c->sender[c->in[c->step[i].step.in + k]];
             if (sender >= 0 && sender != last) take(e, sender, i);
             last = sender;
         }
@@ -91,55 +92,82 @@ static int32_t sort(struct edges *e, int32_t n)
     return n_sorted;
 }
 
-/* Put the steps in their order. */
-static bool arrange(struct mesh_recording *c, const struct edges *e)
-{
-    struct mesh_step *sorted = wsc_alloc_raw(WSC_MEM_MESH, (size_t)c->n_steps + 1, sizeof *sorted);
-    if (!sorted) return false;
-    for (int32_t i = 0; i < c->n_steps; i++)
-        sorted[i] = c->step[e->order[i]];
-    wsc_free(c->step);
-    c->step = sorted;
-    c->step_room = c->n_steps + 1;
-    return true;
-}
+/* ---- the list ---------------------------------------------------------------------------------
+ */
 
-static bool are_together(const int32_t *word, int32_t n)
+struct written {
+    struct mesh_step *step; /* owned (n_steps) */
+    int32_t *in;            /* owned (n_in) */
+    int32_t n_steps, n_in, longest;
+};
+
+static bool follow_each_other(const int32_t *word, int32_t n)
 {
     for (int32_t k = 1; k < n; k++)
         if (word[k] != word[0] + k) return false;
     return true;
 }
 
-/* Drop the lists of words with consecutive numbers: most of all. */
-static bool shorten(struct mesh_recording *c)
+/* A control wavelet may end an operation before it has all words. */
+static int32_t form_with(struct mesh_recording *c, int32_t form, int32_t n_in)
 {
-    int32_t *in = wsc_alloc_raw(WSC_MEM_MESH, (size_t)c->n_in + 1, sizeof *in), n_in = 0, most = 0;
-    if (!in) return false;
-    for (int32_t i = 0; i < c->n_steps; i++) {
-        struct mesh_step *s = &c->step[i];
-        const int32_t n = (int32_t)s->n_in, *word = n ? c->in + s->in : NULL;
-        s->together = are_together(word, n);
-        if (n) s->in = s->together ? word[0] : n_in;
-        if (s->together) continue;
-        memcpy(in + n_in, word, (size_t)n * sizeof *in);
-        n_in += n;
-        if (n > most) most = n;
+    struct mesh_step_form f = ((const struct mesh_step_form *)c->forms.item)[form];
+    if (f.n_in == n_in) return form;
+    f.n_in = n_in;
+    return mesh_recording_form(c, &f);
+}
+
+/* Append a step; words that do not follow each other, which are few, are a list. */
+static bool write_step(struct written *w, struct mesh_recording *c,
+                       const struct mesh_recording_step *from)
+{
+    const int32_t n = from->n_in;
+    const int32_t *word = n ? c->in + from->step.in : NULL;
+    struct mesh_step *s = &w->step[w->n_steps++];
+    *s = from->step;
+    s->form = form_with(c, s->form, n);
+    if (!n) {
+        s->in = 0;
+    } else if (follow_each_other(word, n)) {
+        s->in = word[0];
+    } else {
+        s->in = -1 - w->n_in;
+        memcpy(w->in + w->n_in, word, (size_t)n * sizeof *word);
+        w->n_in += n;
+        if (n > w->longest) w->longest = n;
     }
-    wsc_free(c->in);
-    c->in = in;
-    c->n_in = c->in_room = n_in;
-    int32_t *shorter = wsc_realloc(WSC_MEM_MESH, in, (size_t)n_in + 1, sizeof *in);
-    if (shorter) c->in = shorter;
-    c->scratch = wsc_alloc(WSC_MEM_MESH, (size_t)most + 1, sizeof *c->scratch);
-    return c->scratch;
+    return s->form >= 0;
+}
+
+/* Write the steps in their order. */
+static bool write_steps(struct written *w, struct mesh_recording *c, const int32_t *order)
+{
+    w->step = wsc_alloc_raw(WSC_MEM_MESH, (size_t)c->n_steps + 1, sizeof *w->step);
+    w->in = wsc_alloc_raw(WSC_MEM_MESH, (size_t)c->n_in + 1, sizeof *w->in);
+    if (!w->step || !w->in) return false;
+    for (int32_t i = 0; i < c->n_steps; i++)
+        if (!write_step(w, c, &c->step[order[i]])) return false;
+    return true;
+}
+
+static bool intern(const struct written *w, struct mesh_recorded *made)
+{
+    made->n_steps = w->n_steps;
+    made->n_in = w->n_in;
+    made->longest = w->longest;
+    made->step = mesh_intern(w->step, (size_t)w->n_steps * sizeof *w->step);
+    made->in = mesh_intern(w->in, (size_t)w->n_in * sizeof *w->in);
+    return made->step && made->in;
 }
 
 bool mesh_recording_order(struct mesh_recording *c)
 {
     struct edges e = {0};
-    const bool ok =
-        edges_init(&e, c) && sort(&e, c->n_steps) == c->n_steps && arrange(c, &e) && shorten(c);
+    struct written w = {0};
+    const bool ok = edges_init(&e, c) && sort(&e, c->n_steps) == c->n_steps &&
+                    write_steps(&w, c, e.order) && intern(&w, c->made);
     edges_fini(&e);
+    wsc_free(w.step);
+    wsc_free(w.in);
     return ok;
 }

@@ -16,11 +16,12 @@ enum repeat_state { REPEAT_NEW, REPEAT_SEEN, REPEAT_RECORDED, REPEAT_REFUSED };
 struct mesh_repeated {
     uint64_t key;
     enum repeat_state state;
-    int64_t wavelets; /* of the first run */
-    struct mesh_recording recording;
+    int64_t wavelets;               /* of the first run */
+    struct mesh_recorded *recorded; /* owned; NULL before REPEAT_RECORDED */
 };
 struct mesh_repeats {
     struct mesh_repeated *item; /* owned */
+    struct mesh_words words;
     int n, room;
     int next, last; /* items of the announced run and of the one before it */
     bool announced;
@@ -58,7 +59,8 @@ void mesh_repeats_free(struct mesh_repeats *r)
 {
     if (!r) return;
     for (int i = 0; i < r->n; i++)
-        mesh_recording_fini(&r->item[i].recording);
+        mesh_recorded_free(&r->item[i].recorded);
+    mesh_words_fini(&r->words);
     wsc_free(r->item);
     wsc_free(r);
 }
@@ -92,10 +94,10 @@ void mesh_repeat_end(struct mesh *m, const struct mesh_stats *stats)
 bool mesh_repeat_play(struct mesh *m, struct mesh_stats *stats)
 {
     struct mesh_repeated *p = announced(m);
-    if (!p || p->state != REPEAT_RECORDED || m->linked || !mesh_play_fits(&p->recording, m))
+    if (!p || p->state != REPEAT_RECORDED || m->linked || !mesh_play_fits(p->recorded, m) ||
+        !mesh_play(p->recorded, &m->repeats->words, m))
         return false;
-    mesh_play(&p->recording, m);
-    *stats = p->recording.stats;
+    *stats = p->recorded->stats;
     m->linked = true; /* a program runs once */
     m->repeats->counts.played++;
     return true;
@@ -209,15 +211,15 @@ static void set_words(const struct state *s, const struct mesh *m)
 
 /* Play the recording from the state @p before; false: the results are not those of the simulation,
  * which are restored. */
-static enum wsc_err prove(struct mesh_recording *c, struct mesh *m, const struct state *before,
+static enum wsc_err prove(const struct mesh_recorded *r, struct mesh *m, const struct state *before,
                           bool *proved)
 {
     struct state after = {0};
     const enum wsc_err rc = take_state(&after, m);
+    *proved = false;
     if (!rc) {
         set_memory(before, m);
-        mesh_play(c, m);
-        *proved = is_state(&after, m);
+        *proved = mesh_play(r, &m->repeats->words, m) && is_state(&after, m);
         set_memory(&after, m);
         set_words(&after, m);
     }
@@ -231,34 +233,47 @@ static void set_recording(const struct mesh *m, struct mesh_recording *c)
         m->region[i].recording = c;
 }
 
-static enum wsc_err record(struct mesh *m, struct mesh_repeated *p, struct mesh_stats *stats,
+/* Simulate the run and record it; *@p made, owned by the caller, is NULL if it is refused. */
+static enum wsc_err record(struct mesh *m, struct mesh_stats *stats,
                            enum wsc_err (*simulate)(struct mesh *m, struct mesh_stats *stats),
-                           const struct state *before)
+                           struct mesh_recorded **made)
 {
-    struct mesh_recording *c = &p->recording;
-    bool proved = false;
-    TRY(mesh_recording_begin(c, m));
-    set_recording(m, c);
-    enum wsc_err rc = simulate(m, stats);
-    set_recording(m, NULL);
-    if (!rc && c->failed) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "recording a run");
-    const bool complete = mesh_recording_end(c, m);
-    c->stats = *stats;
-    if (!rc && complete) rc = prove(c, m, before, &proved);
-    p->state = proved ? REPEAT_RECORDED : REPEAT_REFUSED;
-    m->repeats->counts.refused += !complete;
-    m->repeats->counts.different += complete && !proved;
+    struct mesh_recording c = {0};
+    enum wsc_err rc = mesh_recording_begin(&c, m);
+    if (!rc) {
+        set_recording(m, &c);
+        rc = simulate(m, stats);
+        set_recording(m, NULL);
+    }
+    *made = mesh_recording_end(&c, m);
+    if (*made) (*made)->stats = *stats;
+    if (!rc && c.failed) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "recording a run");
     return rc;
+}
+
+/* Keep a recording that gives the results of the simulation. */
+static void keep(struct mesh_repeats *r, struct mesh_repeated *p, struct mesh_recorded *made,
+                 bool proved)
+{
+    r->counts.refused += !made;
+    r->counts.different += made && !proved;
+    p->state = proved ? REPEAT_RECORDED : REPEAT_REFUSED;
+    if (proved)
+        p->recorded = made;
+    else
+        mesh_recorded_free(&made);
 }
 
 enum wsc_err mesh_repeat_record(struct mesh *m, struct mesh_stats *stats,
                                 enum wsc_err (*simulate)(struct mesh *m, struct mesh_stats *stats))
 {
-    struct mesh_repeated *p = announced(m);
+    struct mesh_recorded *made = NULL;
     struct state before = {0};
+    bool proved = false;
     enum wsc_err rc = take_state(&before, m);
-    if (!rc) rc = record(m, p, stats, simulate, &before);
+    if (!rc) rc = record(m, stats, simulate, &made);
+    if (!rc && made) rc = prove(made, m, &before, &proved);
+    keep(m->repeats, announced(m), made, proved && !rc);
     state_fini(&before);
-    if (p->state != REPEAT_RECORDED) mesh_recording_fini(&p->recording);
     return rc;
 }

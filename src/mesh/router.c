@@ -443,7 +443,7 @@ static uint32_t source_word(const struct mesh_region *r, struct mesh_source *s,
                             const struct mesh_wavelet *w)
 {
     if (!r->recording) return w->data;
-    return (uint32_t)(r->recording->taken[s - r->m->source].first + s->words++);
+    return (uint32_t)(r->recording->made->taken[s - r->m->source].first + s->words++);
 }
 
 static void source_cycle(struct mesh_region *r, struct mesh_source *s)

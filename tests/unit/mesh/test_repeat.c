@@ -4,6 +4,7 @@
 #include "random_fabric.h"
 #include "scene.h"
 
+#include "../../../src/mesh/intern.h"
 #include "../../support/test.h"
 
 #include <wsc/mem.h>
@@ -221,4 +222,65 @@ TEST(mesh_repeat, outputs_with_other_words_give_a_recording_up)
     T_EQ(mesh_repeat_counts(s.m).different, 1);
     T_EQ(mesh_repeat_counts(s.m).played, 0);
     mesh_destroy(&s.m);
+}
+
+/* ---- what recordings have in common ---------------------------------------------------------- */
+
+TEST(mesh_repeat, equal_arrays_are_kept_once)
+{
+    enum { N = 3000 };
+    static int32_t x[N];
+    const void *kept[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = i / 2;
+        kept[i] = mesh_intern(&x[i], sizeof x[i]);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(kept[i]);
+        CU_ASSERT(kept[i] != &x[i] && !memcmp(kept[i], &x[i], sizeof x[i]));
+        if (i) CU_ASSERT((kept[i] == kept[i - 1]) == (i % 2 == 1));
+    }
+    const void *all = mesh_intern(x, sizeof x), *none = mesh_intern(NULL, 0);
+    CU_ASSERT(all != kept[0] && none && none == mesh_intern(x, 0));
+    for (int i = 0; i < N; i += 2)
+        mesh_intern_release(kept[i]);
+    for (int i = 1; i < N; i += 2)
+        CU_ASSERT(!memcmp(kept[i], &x[i], sizeof x[i]));
+    for (int i = 1; i < N; i += 2)
+        mesh_intern_release(kept[i]);
+    mesh_intern_release(all);
+    mesh_intern_release(none);
+    mesh_intern_release(none);
+    mesh_intern_release(NULL);
+    CU_ASSERT(wsc_mem_balanced());
+}
+
+/* Bytes of the fabric @p s after three runs of two programs, which differ in a number only. */
+static int64_t bytes_of_programs(struct sum *s)
+{
+    const int64_t before = wsc_mem_in_use(WSC_MEM_MESH);
+    sum_init(s, WORDS);
+    for (int run = 0; run < 3; run++)
+        for (int key = 0; key < 2; key++) {
+            const float x[WORDS] = {(float)run};
+            float out[WORDS];
+            add(s, key, NULL, x, out);
+            T_EQ(out[0], (float)(run + 10 * key));
+        }
+    T_EQ(mesh_repeat_counts(s->m).played, 2);
+    return wsc_mem_in_use(WSC_MEM_MESH) - before;
+}
+
+/* A second fabric takes the recordings of the first one, which lives shorter. */
+TEST(mesh_repeat, fabrics_with_equal_programs_have_one_recording)
+{
+    struct sum one, two;
+    const int64_t first = bytes_of_programs(&one), second = bytes_of_programs(&two);
+    const float x[WORDS] = {1, 2, 3, 4};
+    float out[WORDS];
+    CU_ASSERT(second < first);
+    mesh_destroy(&one.m);
+    add(&two, 1, NULL, x, out);
+    T_EQ(out[3], 14);
+    T_EQ(mesh_repeat_counts(two.m).played, 3);
+    mesh_destroy(&two.m);
+    CU_ASSERT(wsc_mem_balanced());
 }
