@@ -489,30 +489,25 @@ static const float *floats_of(struct programs_model *k, const void *weights, int
     return k->wide;
 }
 
-/* True when the model has dropout somewhere, whose random numbers are those of a step, or adapters,
- * whose input may have it. */
-static bool may_drop(const struct programs_model *k)
-{
-    const struct model *m = k->model;
-    bool drops = false;
-    for (int place = MODEL_DROP_EMBED; place <= MODEL_DROP_TASK; place++)
-        for (int64_t l = -1; l < m->L; l++)
-            drops = drops || model_dropout_at(m, 0, l, (enum model_drop_place)place).below > 0;
-    for (int i = 0; i < m->n_heads; i++)
-        drops = drops || m->head[i].dropout > 0;
-    for (int i = 0; i < MODEL_N_KINDS; i++)
-        drops = drops || m->adapter[i].r > 0;
-    return drops;
-}
+/* What decides in a part which operations are executed, besides sizes: tokens, which keys a query
+ * attends to, or a router. */
+enum decides { BY_TOKENS = 1, BY_MASKS = 2, BY_CHOICE = 4 };
 
-/* True when the operations of a stage, apart from embeddings and losses, depend on nothing but the
- * sizes of the micro-batch: equal for all samples and steps, no choice by values. */
-static bool repeats(const struct programs_model *k)
+/* True when a part executes the operations of every micro-batch of its size. Losses, which depend
+ * on labels, are excepted where they are computed (program_head_loss.c); programs whose tasks read
+ * memory, such as dropout, by the fabric. */
+static bool repeats(const struct programs_model *k, enum model_part part)
 {
+    static const unsigned decides[MODEL_N_PARTS] = {
+        [MODEL_PART_EMBED] = BY_TOKENS,     [MODEL_PART_ATTN] = BY_MASKS,
+        [MODEL_PART_CROSS_ATTN] = BY_MASKS, [MODEL_PART_FFN0] = BY_CHOICE,
+        [MODEL_PART_FFN1] = BY_CHOICE,
+    };
     const struct data_batch *b = k->batch;
-    const bool plain = !b->attends && !b->attention_span && !b->position_ids && !b->token_types;
-    const bool by_values = k->given || k->model->experts || k->model->zoo.dpo.on || k->any_wanted;
-    return plain && !by_values && !may_drop(k);
+    const bool masks = b->attends || b->attention_span || b->position_ids;
+    const unsigned varies =
+        BY_TOKENS | (masks ? BY_MASKS : 0U) | (k->model->experts ? BY_CHOICE : 0U);
+    return !k->given && !(decides[part] & varies);
 }
 
 /* Programs of this stage and direction, with as many samples, have a scope of their own. */
@@ -563,7 +558,7 @@ enum wsc_err programs_model_forward(struct programs_model *k, int stage, const v
     enter_stage(k, stage, weights);
     begin_scope(k, stage, false);
     for (int i = 0; i < s->n_parts; i++) {
-        k->grid.repeats.on = s->part[i] != MODEL_PART_EMBED && repeats(k);
+        k->grid.repeats.on = repeats(k, s->part[i]);
         TRY(with_hint(programs_forward_part(k, s->part[i])));
     }
     leave_stage(k);
@@ -590,7 +585,7 @@ enum wsc_err programs_model_backward(struct programs_model *k, int stage, const 
     memset(k->leaf_grads, 0, (size_t)(k->n_leaves * k->n_elems) * sizeof *k->leaf_grads);
     begin_scope(k, stage, true);
     for (int i = s->n_parts - 1; i >= 0; i--) {
-        k->grid.repeats.on = s->part[i] != MODEL_PART_EMBED && repeats(k);
+        k->grid.repeats.on = repeats(k, s->part[i]);
         TRY(with_hint(programs_backward_part(k, s->part[i])));
     }
     programs_squares_add(k);

@@ -83,7 +83,17 @@ static void *reversed(const struct fixture *f, int stage)
     return x;
 }
 
-/* Forward and backward passes of number @p number before the step: other tokens and weights. */
+/* Row s is row s + @p by of @p x (n, T), if there is one; the caller frees. */
+static int32_t *rotated(const int32_t *x, int64_t n, int64_t T, int by)
+{
+    int32_t *y = x ? wsc_alloc(WSC_MEM_TEST, (size_t)(n * T), sizeof *y) : NULL;
+    for (int64_t i = 0; y && i < n * T; i++)
+        y[i] = x[(i + by * T) % (n * T)];
+    return y;
+}
+
+/* Forward and backward passes of number @p number before the step: other tokens, masks, labels and
+ * weights. */
 static void earlier_step(struct programs_model *k, const struct fixture *f,
                          const struct data_share *share, const struct data_batch *batch,
                          const struct program_masked *masked, int number)
@@ -96,7 +106,11 @@ static void earlier_step(struct programs_model *k, const struct fixture *f,
     for (int64_t i = 0; i < n; i++)
         ids[i] = (int32_t)((batch->input_ids[i] + 1 + number) % m->V);
     struct data_batch other = *batch;
+    int32_t **const row[] = {&other.attends, &other.labels, &other.mask, &other.attention_span,
+                             &other.position_ids};
     other.input_ids = ids;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        *row[i] = rotated(*row[i], batch->n, batch->T, number + 1);
     programs_model_begin(k, share, &other);
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < m->n_stages; i++) {
@@ -115,6 +129,8 @@ static void earlier_step(struct programs_model *k, const struct fixture *f,
         }
     }
     wsc_free(ids);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        wsc_free(*row[i]);
 }
 
 struct mesh_repeat_counts program_repeats;
@@ -222,6 +238,31 @@ double program_difference(const struct fixture *f, const struct fixture_result *
     return worst;
 }
 
+void program_same_step(const struct fixture *f, const struct fixture_result *a,
+                       const struct fixture_result *b)
+{
+    T_EQ(a->n_leaves, b->n_leaves);
+    for (int64_t i = 0; i < a->n_leaves; i++)
+        CU_ASSERT(!memcmp(&a->loss[i], &b->loss[i], sizeof a->loss[i]));
+    for (int s = 0; s < f->model.n_stages; s++)
+        CU_ASSERT(!memcmp(a->grads[s], b->grads[s],
+                          (size_t)(a->nodes.n * f->model.stage[s].n_elems) * sizeof(float)));
+}
+
+/* After two micro-batches with other numbers, programs that repeat are played. */
+static void check_played(const struct fixture *f, const struct fixture_run *run,
+                         const struct program_fabric *fabric, const struct fixture_result *fresh,
+                         int64_t fresh_cycles)
+{
+    struct fixture_result later;
+    int64_t cycles;
+    program_step(f, run, fabric, &(struct program_masked){.earlier = 2}, &later, &cycles);
+    CU_ASSERT(program_repeats.played > 0 && program_repeats.different == 0);
+    T_EQ(cycles, fresh_cycles);
+    program_same_step(f, &later, fresh);
+    fixture_result_destroy(f, &later);
+}
+
 void program_check(const struct fixture *f, int64_t leaf_samples,
                    const struct program_fabric *fabric)
 {
@@ -241,6 +282,7 @@ void program_check(const struct fixture *f, int64_t leaf_samples,
     }
     CU_ASSERT(program_difference(f, &mesh, &host, 1e-2) < 2e-5);
     CU_ASSERT(cycles > 0);
+    check_played(f, &run, fabric, &mesh, cycles);
     fixture_result_destroy(f, &host);
     fixture_result_destroy(f, &mesh);
 }

@@ -35,7 +35,11 @@ void program_step(const struct fixture *f, const struct fixture_run *run,
  *  @p least or more. */
 double program_difference(const struct fixture *f, const struct fixture_result *a,
                           const struct fixture_result *b, double least);
-/** All losses and gradients of a step are those of the host. */
+/** Two steps have the same losses and gradients, bit by bit. */
+void program_same_step(const struct fixture *f, const struct fixture_result *a,
+                       const struct fixture_result *b);
+/** All losses and gradients of a step are those of the host; the same step after two others has the
+ *  same bits and cycles. */
 void program_check(const struct fixture *f, int64_t leaf_samples,
                    const struct program_fabric *fabric);
 /** A model of one layer and 24 features in fp32. */

@@ -48,14 +48,14 @@ static void set_rows(struct fixture *f, struct encoder_rows *r, enum zoo_objecti
     f->batch.targets = r->targets;
 }
 
-/* Two texts of 3 and of 2 tokens and padding in each sample. */
+/* Two texts of 3 and of 2 tokens and padding in each sample; of 2 and of 3 in every second one. */
 static void pack_rows(struct fixture *f, struct encoder_rows *r)
 {
-    static const int32_t span[ENCODER_T] = {2, 1, 0, 1, 0, 0, 0};
-    static const int32_t position[ENCODER_T] = {0, 1, 2, 0, 1, 0, 0};
+    static const int32_t span[2][ENCODER_T] = {{2, 1, 0, 1, 0, 0, 0}, {1, 0, 2, 1, 0, 0, 0}};
+    static const int32_t position[2][ENCODER_T] = {{0, 1, 2, 0, 1, 0, 0}, {0, 1, 0, 1, 2, 0, 0}};
     for (int i = 0; i < ENCODER_SAMPLES * ENCODER_T; i++) {
-        r->span[i] = span[i % ENCODER_T];
-        r->position[i] = position[i % ENCODER_T];
+        r->span[i] = span[i / ENCODER_T % 2][i % ENCODER_T];
+        r->position[i] = position[i / ENCODER_T % 2][i % ENCODER_T];
     }
     f->batch.attention_span = r->span;
     f->batch.position_ids = r->position;
@@ -133,7 +133,11 @@ TEST(pe_model, masked_tokens_are_those_of_the_host)
          .final_norm = true,
          .token_dropout = true,
          .positions = ZOO_POSITION_ROTARY},
-        {.objective = ZOO_MASKED_LM, .disable_nsp = true, .packed = true, .num_segments = 2}};
+        {.objective = ZOO_MASKED_LM, .disable_nsp = true, .packed = true, .num_segments = 2},
+        {.objective = ZOO_MASKED_LM,
+         .disable_nsp = true,
+         .packed = true,
+         .positions = ZOO_POSITION_ROTARY}};
     check_encoders(e, (int)(sizeof e / sizeof *e));
 }
 

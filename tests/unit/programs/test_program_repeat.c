@@ -10,20 +10,7 @@
 #include <wsc/mem.h>
 #include <wsc/num.h>
 
-#include <string.h>
-
 enum { EARLIER = 3 };
-
-static void same_step(const struct fixture *f, const struct fixture_result *a,
-                      const struct fixture_result *b)
-{
-    T_EQ(a->n_leaves, b->n_leaves);
-    for (int64_t i = 0; i < a->n_leaves; i++)
-        CU_ASSERT(!memcmp(&a->loss[i], &b->loss[i], sizeof a->loss[i]));
-    for (int s = 0; s < f->model.n_stages; s++)
-        CU_ASSERT(!memcmp(a->grads[s], b->grads[s],
-                          (size_t)(a->nodes.n * f->model.stage[s].n_elems) * sizeof(float)));
-}
 
 /* @p plays: most of its programs repeat. */
 static void check(const struct fixture *f, int64_t leaf_samples,
@@ -41,7 +28,7 @@ static void check(const struct fixture *f, int64_t leaf_samples,
     T_EQ(program_repeats.different, 0);
     T_EQ(program_repeats.refused, 0);
     T_EQ(fresh_cycles, later_cycles);
-    same_step(f, &fresh, &later);
+    program_same_step(f, &fresh, &later);
     fixture_result_destroy(f, &fresh);
     fixture_result_destroy(f, &later);
 }
@@ -79,10 +66,8 @@ TEST(pe_repeat, a_played_step_has_the_bits_of_a_simulated_one)
 TEST(pe_repeat, what_depends_on_values_is_simulated)
 {
     struct fixture_shape shape = {
-        .L = 1, .C = 12, .H = 3, .F = 21, .V = 19, .T = 7, .n_samples = 2, .rank = 2};
+        .L = 1, .C = 12, .H = 3, .F = 21, .V = 19, .T = 7, .n_samples = 2};
     const struct program_fabric fabric = {5, 3, 1, 1};
-    check_shape(&shape, 1, &fabric, (struct program_masked){0}, false);
-    shape.rank = 0;
     check_shape(&shape, 1, &fabric, (struct program_masked){.every = 3, .shown = true}, false);
 }
 
