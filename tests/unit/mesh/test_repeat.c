@@ -180,6 +180,26 @@ TEST(mesh_repeat, filters_by_range_alone_are_simulated)
     }
 }
 
+/* A watch sees all elements of a run, so a run with one is simulated. */
+TEST(mesh_repeat, observed_runs_are_simulated)
+{
+    enum { RUNS = 6, OBSERVED = 4 };
+    struct mesh_watch *watch;
+    struct sum s;
+    T_OK(mesh_watch_create(&watch, &(struct mesh_watch_config){0}));
+    sum_init(&s, WORDS);
+    for (int i = 0; i < RUNS; i++) {
+        const float x[WORDS] = {(float)i, 1, 2, 3};
+        float out[WORDS];
+        mesh_watch_attach(s.m, i == OBSERVED ? watch : NULL);
+        add(&s, 1, NULL, x, out);
+        T_EQ(out[0], (float)(i + 10));
+        T_EQ(mesh_repeat_counts(s.m).played, i < 2 ? 0 : i < OBSERVED ? i - 1 : i - 2);
+    }
+    mesh_destroy(&s.m);
+    mesh_watch_destroy(&watch);
+}
+
 /* ---- one PE ---------------------------------------------------------------------------------- */
 
 /* Words leave while their memory is overwritten: the first ones with the old values. */
