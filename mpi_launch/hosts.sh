@@ -105,7 +105,8 @@ share_ranks() { # MOST_RANKS
         }' "$work/alive"
 }
 
-# Becomes mpirun, so that it is the process that is watched and signalled.
+# Becomes mpirun, so that it is the process that is watched and signalled.  The agent's words are for
+# a shell of the other machine: quoted, as paths may have blanks.
 start() { # OPTION...
     probe_hosts >"$work/alive"
     [ -s "$work/alive" ] || {
@@ -120,7 +121,7 @@ start() { # OPTION...
     exec $apart mpirun --quiet $(forwarded_variables) --hostfile "$work/ranks" --bind-to none --leave-session-attached \
         --mca mpi_yield_when_idle 1 --mca plm_rsh_no_tree_spawn 1 \
         --mca plm_rsh_args "$ssh_options" \
-        --mca orte_launch_agent "$home/mpi_launch/agent.sh $shared" "$program" run "$@"
+        --mca orte_launch_agent "'$home/mpi_launch/agent.sh' '$shared'" "$program" run "$@"
 }
 
 case ${1:-} in

@@ -402,6 +402,20 @@ TEST(launch, ranks_are_shared_among_the_hosts_that_answer)
     }
 }
 
+/* mpirun hands its words for other machines to their shell. */
+TEST(launch, a_tree_with_a_blank_in_its_path_is_launched_on_hosts)
+{
+    const char *tree = job_path("a tree");
+    char command[900], agent[400];
+    CU_ASSERT_FATAL(spawn_ok("mkdir '%s' && cp -r mpi_launch '%s'", tree, tree));
+    (void)snprintf(command, sizeof command,
+                   "'%s/mpi_launch/hosts.sh' mpi_launch/hosts.example " TINY, tree);
+    (void)snprintf(agent, sizeof agent, "--mca orte_launch_agent '%s/mpi_launch/agent.sh' '/",
+                   tree);
+    T_EQ(launch("WSC=$(realpath $WSC)", command, NULL), 0);
+    CU_ASSERT(was_called_with("mpirun.words", agent));
+}
+
 TEST(launch, the_example_of_a_hosts_file_is_one)
 {
     T_EQ(launch("LC_ALL=C", "mpi_launch/hosts.sh mpi_launch/hosts.example " TINY, NULL), 0);
