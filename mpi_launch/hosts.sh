@@ -10,7 +10,7 @@ usage: mpi_launch/hosts.sh HOSTFILE [-n RANKS] [--max-restarts K] [options of ws
 
   HOSTFILE           one machine per line, NAME or NAME slots=N (the most ranks it may take; default:
                      its cores); # begins a comment.  mpi_launch/hosts.example is one.
-  -n RANKS           MPI ranks (default: one per role, at most the sum of the slots); the results
+  -n RANKS           MPI ranks (default: one per role), at most the sum of the slots; the results
                      are the same for every number
   --max-restarts K   start a run that died again, at most K times (default 0), on the machines that
                      still answer; it resumes from its newest good checkpoint, with the same results
@@ -105,7 +105,8 @@ share_ranks() { # MOST_RANKS
         }' "$work/alive"
 }
 
-# Becomes mpirun, so that it is the process that is watched and signalled.
+# Becomes mpirun, so that it is the process that is watched and signalled.  The agent's words are for
+# a shell of the other machine: quoted, as paths may have blanks.
 start() { # OPTION...
     probe_hosts >"$work/alive"
     [ -s "$work/alive" ] || {
@@ -113,11 +114,14 @@ start() { # OPTION...
         exit 1
     }
     share_ranks "$ranks" >"$work/ranks"
+    slots=$(awk '{ sum += $2 } END { print sum }' "$work/alive")
+    [ -z "$asked_ranks" ] || [ "$slots" -ge "$ranks" ] ||
+        echo "$0: -n $ranks: the machines that answer have $slots slots; that many ranks start" >&2
     # shellcheck disable=SC2046,SC2086 # lists of words
     exec $apart mpirun --quiet $(forwarded_variables) --hostfile "$work/ranks" --bind-to none --leave-session-attached \
         --mca mpi_yield_when_idle 1 --mca plm_rsh_no_tree_spawn 1 \
         --mca plm_rsh_args "$ssh_options" \
-        --mca orte_launch_agent "$home/mpi_launch/agent.sh $shared" "$program" run "$@"
+        --mca orte_launch_agent "'$home/mpi_launch/agent.sh' '$shared'" "$program" run "$@"
 }
 
 case ${1:-} in
@@ -154,6 +158,7 @@ read_hosts "$hostfile" >"$work/hosts" || {
     cat "$work/hosts" >&2
     exit 2
 }
+asked_ranks=$ranks
 [ -n "$ranks" ] || ranks=$(count_ranks "$program" "$@") || exit
 [ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 [ "$max_restarts" -eq 0 ] || set -- --run_id "hosts-$(hostname)-$$-$(date +%s)" "$@"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc inspect`: looks into a file, finds out what it is (HDF5: dataset or tensors; safetensors
- * and files of torch.save: tensors; YAML: params or cluster) and prints what is in it. */
+ * and files of torch.save: tensors; YAML: params or cluster) and prints what is in it.  Other files
+ * that the program writes are named, with what reads them. */
 #include "cmd.h"
+#include "mesh_archive.h"
 #include "requests.h"
 #include "user_files.h"
 
@@ -111,7 +113,8 @@ static enum wsc_err inspect_samples(const char *path, struct store_samples *s)
     return WSC_OK;
 }
 
-/* A checkpoint: names, shapes, types, the number of parameters. */
+/* A checkpoint: names, shapes, types, the number of parameters.  A snapshot of a kernel on the mesh
+ * has its command line as well. */
 static enum wsc_err inspect_tensors(struct store_file *file, const char *path)
 {
     struct totals t = {0};
@@ -120,13 +123,18 @@ static enum wsc_err inspect_tensors(struct store_file *file, const char *path)
     enum wsc_err rc = store_visit(file, add_dataset, &t);
     if (!rc && store_has(file, "global_step"))
         rc = store_read_i64(file, "global_step", 0, STORE_LAST_STEP, &step);
+    char *of = NULL;
+    if (!rc && store_has_text(file, APP_SNAPSHOT_CASE))
+        rc = store_get_text(file, APP_SNAPSHOT_CASE, &of);
     if (!rc) {
+        if (of) (void)printf("snapshot of wsc mesh %s\n", of);
         (void)printf("%s: %lld datasets, %lld elements", path, (long long)t.n_datasets,
                      (long long)t.n_elems);
         if (step >= 0) (void)printf(", global step %lld", (long long)step);
         (void)printf("\n");
         rc = out_table_print(t.table, stdout, 2);
     }
+    wsc_free(of);
     out_table_free(&t.table);
     return rc;
 }
@@ -200,40 +208,87 @@ static enum wsc_err inspect_params(const char *path, bool json)
     return rc;
 }
 
-/* A text that is neither a machine nor a params file: which command reads such files. */
-static enum wsc_err refuse_text(const char *path)
+/* A file that no command lists: by the ending of its name and a text in its first bytes ("": any),
+ * what it is, and who reads it.  Results come before what looks like them. */
+static const struct {
+    const char *ending, *holds, *what, *hint;
+} others[] = {
+    {".json", "\"traceEvents\"", "a trace in Chrome's format",
+     "Perfetto (ui.perfetto.dev) and chrome://tracing show it"},
+    {".json", "\"virtual_time_ps\"", "the totals of a run", "docs/FILES.md has its fields"},
+    {".json", "\"requests\"", "the scores of an evaluation", "docs/FILES.md has its fields"},
+    {".json", "\"created_by\": \"wsc data", "the counts of a dataset",
+     "wsc inspect describes the .h5 files beside it"},
+    {".jsonl", "{\"step\": ", "the metrics of a run", "docs/FILES.md has the fields of its lines"},
+    {".csv", "num_csx", "a table of results", "docs/FILES.md has its columns"},
+    {".csv", "_ps,", "a table of results", "docs/FILES.md has its columns"},
+    {".csv", ",published,predicted", "a table of results", "docs/FILES.md has its columns"},
+    {".goal", "", "a GOAL schedule", "LogGOPSim reads it"},
+    {".html", "", "a page", "a browser shows it"},
+    {".svg", "", "a picture", "a browser shows it"},
+    {".png", "", "a picture", "a browser shows it"},
+    {".pdf", "", "a document", "a viewer of PDF shows it"},
+    {".gp", "", "a script of gnuplot", "gnuplot draws it"},
+    {".log", "", "a log", "a pager shows it"},
+    {"config.json", "", NULL, "wsc convert reads the folder of a Hugging Face checkpoint"},
+    {".index.json", "", NULL, "wsc inspect lists the tensors of each of its shards"},
+    {".jsonl", "", NULL, "wsc data makes a dataset of texts"},
+    {".txt", "", NULL, "wsc data makes a dataset of texts"},
+    {".csv", "", NULL, "wsc data makes a dataset of tables"},
+    {"", "brain.Event:", "events for TensorBoard", "tensorboard --logdir shows them"},
+    {"", "", NULL,
+     "a params file has the sections model, train_input, optimizer and runconfig, or trainer"}};
+
+/* The row of a file; a file without a text of the others has the last one. */
+static size_t find_other(const char *path, const char *start)
 {
-    static const char *const by_ending[][2] = {
-        {"config.json", "wsc convert reads the folder of a Hugging Face checkpoint"},
-        {".index.json", "wsc inspect lists the tensors of each of its shards"},
-        {"metrics.jsonl", "its lines are described in docs/FILES.md"},
-        {".jsonl", "wsc data makes a dataset of texts"},
-        {".txt", "wsc data makes a dataset of texts"},
-        {".csv", "wsc data makes a dataset of tables"}};
+    size_t i = 0;
+    while (!wsc_ends_with(path, others[i].ending) || !strstr(start, others[i].holds))
+        i++;
+    return i;
+}
+
+static enum wsc_err refuse_other(const char *path, size_t i)
+{
+    static const char *const none =
+        "no params or cluster file, checkpoint, dataset or file of weights";
     const enum wsc_err rc =
-        WSC_RAISE(WSC_CONFIG,
-                  "%s: is no params or cluster file, checkpoint, dataset or file of "
-                  "weights",
-                  path);
-    for (size_t i = 0; i < sizeof by_ending / sizeof *by_ending; i++)
-        if (wsc_ends_with(path, by_ending[i][0])) return wsc_err_hint(rc, "%s", by_ending[i][1]);
-    return wsc_err_hint(rc, "a params file has the sections model, train_input, optimizer and "
-                            "runconfig, or trainer");
+        others[i].what
+            ? WSC_RAISE(WSC_CONFIG, "%s: wsc inspect does not print %s", path, others[i].what)
+            : WSC_RAISE(WSC_CONFIG, "%s: is %s", path, none);
+    return wsc_err_hint(rc, "%s", others[i].hint);
+}
+
+/* The first bytes of a file as a text, its NULs as blanks. */
+static enum wsc_err read_start(const char *path, char *text, size_t size)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file) return WSC_RAISE(WSC_IO, "%s: %s", path, strerror(errno));
+    const size_t n = fread(text, 1, size - 1, file);
+    (void)fclose(file);
+    for (size_t i = 0; i < n; i++)
+        if (!text[i]) text[i] = ' ';
+    text[n] = '\0';
+    return WSC_OK;
 }
 
 /* Machine and params files are recognised by their keys; one that is named as YAML is read as
  * params, whose errors tell the line that is wrong. */
 static enum wsc_err inspect_yaml(const char *path, bool json)
 {
+    char start[4096];
     char *bytes = NULL;
     size_t n = 0;
+    TRY(read_start(path, start, sizeof start));
+    const size_t other = find_other(path, start);
+    if (others[other].what) return refuse_other(path, other);
     TRY(conf_read_file(path, &bytes, &n));
     const bool cluster = hw_is_machine_file(bytes, n);
     const bool params =
         wsc_ends_with(path, ".yaml") || wsc_ends_with(path, ".yml") || zoo_is_params_file(bytes, n);
     wsc_free(bytes);
     if (cluster) return inspect_cluster(path, json);
-    return params ? inspect_params(path, json) : refuse_text(path);
+    return params ? inspect_params(path, json) : refuse_other(path, other);
 }
 
 enum wsc_err app_run_inspect(struct app_call *call)

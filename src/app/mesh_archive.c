@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CASE_TEXT  "wsc.mesh.case"
 #define BUILD_TEXT "wsc.mesh.build"
 
 enum { BUILD_BYTES = 32, DIFFERENCE_BYTES = 80 };
@@ -123,9 +122,9 @@ static enum wsc_err check_texts(const struct app_snapshots *s, const char *of, c
 static enum wsc_err check_file(const struct app_snapshots *s)
 {
     char *of = NULL, *build = NULL;
-    if (!store_has_text(s->in, CASE_TEXT) || !store_has_text(s->in, BUILD_TEXT))
+    if (!store_has_text(s->in, APP_SNAPSHOT_CASE) || !store_has_text(s->in, BUILD_TEXT))
         return WSC_RAISE(WSC_FORMAT, "%s: no snapshot of wsc mesh", s->resume);
-    enum wsc_err rc = store_get_text(s->in, CASE_TEXT, &of);
+    enum wsc_err rc = store_get_text(s->in, APP_SNAPSHOT_CASE, &of);
     if (!rc) rc = store_get_text(s->in, BUILD_TEXT, &build);
     if (!rc) rc = check_texts(s, of, build);
     wsc_free(of);
@@ -140,7 +139,7 @@ static enum wsc_err define(struct app_snapshots *s, const struct mesh_array *arr
     for (int i = 0; i < n; i++)
         TRY(store_define(s->out, array[i].name, STORE_I64, 1, &array[i].n));
     TRY(store_describe(s->out));
-    TRY(store_set_text(s->out, CASE_TEXT, s->of.bytes));
+    TRY(store_set_text(s->out, APP_SNAPSHOT_CASE, s->of.bytes));
     return store_set_text(s->out, BUILD_TEXT, s->build);
 }
 

@@ -10,6 +10,8 @@
 #include <wsc/comm.h>
 #include <wsc/err.h>
 
+/** The text of a snapshot's file that has the kernel and its options. */
+#define APP_SNAPSHOT_CASE "wsc.mesh.case"
 /** Where snapshots of one command go and come from. */
 struct app_snapshots;
 /** Open the file to resume from, and listen for a signal: those of <wsc/stop.h> end the run between

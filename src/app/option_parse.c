@@ -479,8 +479,13 @@ static enum wsc_err walk(struct app_call *call, int argc, char **argv)
     opterr = 0;
     optind = 0; /* start again, also in a process that has parsed before */
     while ((code = getopt_long(argc, argv, ":h", list.entry, &index)) != -1) {
-        if (code == '?' || code == ':')
-            return bad_option(call, argv[optind - 1] ? argv[optind - 1] : "", code == ':');
+        if (code == '?' || code == ':') {
+            /* getopt_long() stays at a word of letters until the last of them: "-n3". */
+            const char letter[] = {'-', (char)optopt, '\0'};
+            const bool is_letter = optopt > 0 && optopt < FIRST_VALUE;
+            const char *word = argv[optind - 1] ? argv[optind - 1] : "";
+            return bad_option(call, is_letter ? letter : word, code == ':');
+        }
         if (code == 'h') {
             call->help = true;
             continue;

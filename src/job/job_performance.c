@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 static void add_provenance(struct out_json *j, const struct job_performance *p)
 {
@@ -151,6 +152,7 @@ enum wsc_err job_performance_write(const char *dir, const struct job_performance
     struct out_json j = {.pretty = true};
     char *path = out_file_path(dir, "performance.json");
     TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
+    if (p->steps == 0 && !access(path, F_OK)) goto cleanup;
     add_performance(&j, p);
     TRY_GOTO(out_json_check(&j, path), cleanup);
     TRY_GOTO(out_write_text(path, j.text.bytes), cleanup);

@@ -74,7 +74,8 @@ struct job_evaluation {
 /** Print an evaluation as one JSON object on stdout: `--mode eval --json`. */
 enum wsc_err job_evaluation_print(const struct job_evaluation *e) WSC_CHECKED;
 /** `<dir>/performance.json`: the fields and a `provenance` object; breakdown in ps.  The folder is
- *  there: one that was removed during the run is an error and not made again. */
+ *  there: one that was removed during the run is an error and not made again.  A run without steps
+ *  (started again after its end) leaves an existing file as it is. */
 enum wsc_err job_performance_write(const char *dir, const struct job_performance *p) WSC_CHECKED;
 /** What job_performance_write() writes, on stdout: `--json`. */
 enum wsc_err job_performance_print(const struct job_performance *p) WSC_CHECKED;

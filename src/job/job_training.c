@@ -195,9 +195,11 @@ enum wsc_err job_train(struct job_state *s)
         bool again = false;
         TRY(meet_faults(s, &again));
         if (again) continue;
-        TRY(train_to(s, next_stop(s)));
+        const int64_t stop = next_stop(s);
+        TRY(train_to(s, stop));
+        /* Also with a signal: an evaluation that is due here stops, and its checkpoint says so. */
+        if (s->at.step == stop) TRY(after_training(s));
         if (s->stop.signal && s->at.step < s->run.last_step) return job_stop_here(s);
-        TRY(after_training(s));
     }
     out_progress_hide();
     WSC_INFO("Training completed successfully!");

@@ -14,6 +14,26 @@
 
 enum { MAX_PICTURE_BYTES = 16 << 20 };
 
+/* The SVG with its file's name before each of its ids: gnuplot gives all pictures the same ones,
+ * and a page may have several. */
+static void name_ids(struct wsc_text *t, const char *at, const char *name)
+{
+    static const char *const before[] = {" id='", " id=\"", "href='#", "href=\"#", "url(#"};
+    while (*at) {
+        const char *next = NULL, *found;
+        size_t n = 0;
+        for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+            if ((found = strstr(at, before[i])) && (!next || found < next)) {
+                next = found;
+                n = strlen(before[i]);
+            }
+        const size_t length = next ? (size_t)(next - at) + n : strlen(at);
+        wsc_text_bytes(t, at, length);
+        if (next) wsc_text_add(t, "%s-", name);
+        at += length;
+    }
+}
+
 /* Text up to @p end, without <title> elements. */
 static void copy(struct wsc_text *t, const char *at, const char *end)
 {
@@ -84,6 +104,7 @@ enum wsc_err report_page_picture(struct wsc_text *t, const char *dir, const char
     char *svg = NULL;
     size_t n = 0;
     struct stat info;
+    struct wsc_text named = {0};
     char *path = out_file_path(dir, name);
     TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
     if (stat(path, &info) || !S_ISREG(info.st_mode)) {
@@ -96,10 +117,13 @@ enum wsc_err report_page_picture(struct wsc_text *t, const char *dir, const char
         rc = WSC_RAISE(WSC_FORMAT, "%s: no <svg> in it", path);
         goto cleanup;
     }
+    name_ids(&named, start, name);
+    TRY_GOTO(wsc_text_check(&named), cleanup);
     wsc_text_add(t, "<figure>\n");
-    add_svg(t, start, svg + n, labels);
+    add_svg(t, named.bytes, named.bytes + named.n, labels);
     wsc_text_add(t, "<figcaption>%s</figcaption>\n</figure>\n", caption);
 cleanup:
+    wsc_text_free(&named);
     wsc_free(svg);
     wsc_free(path);
     return rc;

@@ -163,6 +163,37 @@ TEST(faults, asked_to_stop_in_an_evaluation)
     CU_ASSERT(spawn_ok(compare, straight, dir, dir, straight, dir));
 }
 
+/* The signal is seen after the first step, where gradients and an evaluation are due as well. */
+TEST(faults, asked_to_stop_where_an_evaluation_is_due)
+{
+    static const char options[] =
+        "--mode train_and_eval --max_steps 3 --set train_input.batch_size=512 --set "
+        "runconfig.eval_frequency=1 --set runconfig.eval_steps=1 --set "
+        "runconfig.checkpoint_steps=2 "
+        "--set runconfig.save_initial_checkpoint=true";
+    static const char compare[] =
+        "for d in %s %s; do sed 's/\"host_[a-z_]*\": [^,]*, //g' $d/metrics.jsonl >$d/values; "
+        "done; test $(wc -l <%s/values) -eq 6 && cmp %s/values %s/values";
+    char straight[160], dir[160], command[2048];
+    struct spawn s;
+    struct spawn_result r;
+    (void)snprintf(straight, sizeof straight, "%s", job_path("straight"));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("due"));
+    (void)snprintf(command, sizeof command, "exec %s %s --model_dir %s --dump_gradients %s.h5",
+                   job_tiny(), options, dir, dir);
+    CU_ASSERT(spawn_ok("%s %s --model_dir %s", job_tiny(), options, straight));
+    CU_ASSERT_FATAL(spawn_start(&s, command));
+    while (!fault_has_file(dir, "checkpoint_0.mdl") && !spawn_ended(&s))
+        fault_sleep_ms(1);
+    (void)kill(s.pid, SIGTERM);
+    spawn_wait(&s, 60, &r);
+    T_EQ(r.status, 5);
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("test -s %s.h5", dir));
+    CU_ASSERT(spawn_ok("%s %s --model_dir %s", job_tiny(), options, dir));
+    CU_ASSERT(spawn_ok(compare, straight, dir, straight, straight, dir));
+}
+
 /* ---- hangs ----------------------------------------------------------------------------------- */
 
 /* Well, refused, failed on one rank, failed on all, given up, killed: mpirun without our script. */

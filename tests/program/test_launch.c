@@ -290,10 +290,43 @@ TEST(launch, a_sweep_gives_each_task_its_value)
     T_EQ(launch("SLURM_SUBMIT_DIR=$PWD SLURM_ARRAY_TASK_ID=3", command, NULL), 0);
     CU_ASSERT(was_called_with("mpirun.words", " --num_csx 8 "));
     (void)snprintf(command, sizeof command,
-                   "sh mpi_launch/slurm_sweep.sbatch cluster.swarmx.link_latency=1us,1ms %s %s",
+                   "sh mpi_launch/slurm_sweep.sbatch num_csx=1,2,8 %s --num-csx 4 "
+                   "--params configs/params/tiny.yaml --num_c=3",
+                   out);
+    T_EQ(launch("SLURM_SUBMIT_DIR=$PWD SLURM_ARRAY_TASK_ID=2", command, NULL), 0);
+    CU_ASSERT(was_called_with("mpirun.words", "tiny.yaml --num_csx 2 "));
+    (void)snprintf(command, sizeof command,
+                   "sh mpi_launch/slurm_sweep.sbatch cluster.swarmx.link_latency=1us,1ms %s.2 %s",
                    out, TINY);
     T_EQ(launch("SLURM_SUBMIT_DIR=$PWD SLURM_ARRAY_TASK_ID=1", command, NULL), 0);
     CU_ASSERT(was_called_with("mpirun.words", " --set cluster.swarmx.link_latency=1us "));
+}
+
+/* Another value neither continues the training of a folder nor gets its result. */
+TEST(launch, a_sweep_has_other_folders_for_other_values)
+{
+    static const char *const task[] = {"SLURM_SUBMIT_DIR=$PWD SLURM_ARRAY_TASK_ID=1",
+                                       "SLURM_SUBMIT_DIR=$PWD SLURM_ARRAY_TASK_ID=2"};
+    char command[2][512], *said;
+    const char *out = job_path("sweep values");
+    for (int i = 0; i < 2; i++)
+        (void)snprintf(command[i], sizeof command[i],
+                       "sh mpi_launch/slurm_sweep.sbatch num_csx=%s '%s' "
+                       "--params configs/params/tiny.yaml",
+                       i ? "1,8" : "1,2", out);
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT(spawn_ok("mkdir -p '%s/%d' && echo '{\"steps\": 7%d}' >'%s/%d/performance.json'",
+                           out, i + 1, i, out, i + 1));
+        T_EQ(launch(task[i], command[0], NULL), 0);
+    }
+    CU_ASSERT(
+        spawn_ok("grep -q '^1,70,' '%s/sweep.csv' && grep -q '^2,71,' '%s/sweep.csv'", out, out));
+    T_EQ(launch(task[1], command[1], &said), 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "/2 has the training of num_csx=2, not of num_csx=8"));
+    free(said);
+    T_EQ(launch(task[0], command[1], NULL), 0);
+    CU_ASSERT(
+        spawn_ok("grep -q '^1,70,' '%s/sweep.csv' && ! grep '^[28],' '%s/sweep.csv'", out, out));
 }
 
 /* The first task alone says so, since a part of a sweep may be trained again. */
@@ -350,7 +383,8 @@ TEST(launch, ranks_are_shared_among_the_hosts_that_answer)
         const char *options, *hosts;
     } job[] = {{TINY, " node01 slots=4 node02 slots=2 node03 slots=8 "},
                {"-n 7 " TINY, " node01 slots=2 node02 slots=1 node03 slots=4 "},
-               {"-n 1 " TINY, " node03 slots=1 "}};
+               {"-n 1 " TINY, " node03 slots=1 "},
+               {"-n 15 " TINY, " node01 slots=4 node02 slots=2 node03 slots=8 "}};
     CU_ASSERT(spawn_ok("printf '# four\\nnode01 slots=4\\nnode02 slots=2 # few\\n\\n"
                        "dead01 slots=9\\nnode03\\n' >%s/four",
                        stand_ins()));
@@ -360,11 +394,26 @@ TEST(launch, ranks_are_shared_among_the_hosts_that_answer)
                        job[i].options);
         T_EQ(launch("WSC_STALL_SECONDS=900", command, &said), 0);
         CU_ASSERT_PTR_NOT_NULL(strstr(said, "dead01 does not answer; left out"));
+        T_EQ(strstr(said, "-n 15: the machines that answer have 14 slots") != NULL, i == 3);
         written("mpirun.hosts", hosts, sizeof hosts);
         T_STR(hosts, job[i].hosts);
         CU_ASSERT(was_called_with("mpirun.words", " -x WSC_STALL_SECONDS "));
         free(said);
     }
+}
+
+/* mpirun hands its words for other machines to their shell. */
+TEST(launch, a_tree_with_a_blank_in_its_path_is_launched_on_hosts)
+{
+    const char *tree = job_path("a tree");
+    char command[900], agent[400];
+    CU_ASSERT_FATAL(spawn_ok("mkdir '%s' && cp -r mpi_launch '%s'", tree, tree));
+    (void)snprintf(command, sizeof command,
+                   "'%s/mpi_launch/hosts.sh' mpi_launch/hosts.example " TINY, tree);
+    (void)snprintf(agent, sizeof agent, "--mca orte_launch_agent '%s/mpi_launch/agent.sh' '/",
+                   tree);
+    T_EQ(launch("WSC=$(realpath $WSC)", command, NULL), 0);
+    CU_ASSERT(was_called_with("mpirun.words", agent));
 }
 
 TEST(launch, the_example_of_a_hosts_file_is_one)

@@ -408,7 +408,6 @@ TEST(modes, inspect_knows_every_kind_of_file)
     check_inspect("configs/cluster/cs2.yaml", "cluster of CS-2");
 }
 
-/* Nobody writes into the pipe: it would be waited for. */
 /* A text of another kind gets the command that reads it, not errors of YAML. */
 TEST(modes, inspect_says_who_reads_other_texts)
 {
@@ -434,6 +433,42 @@ TEST(modes, inspect_says_who_reads_other_texts)
     }
 }
 
+/* Each file that a run, a sweep and a kernel write is listed, or named with what reads it. */
+TEST(modes, inspect_names_the_results_of_the_program)
+{
+    static const char *const file[][2] = {
+        {"performance.json",
+         "performance.json: wsc inspect does not print the totals of a run; hint"},
+        {"metrics.jsonl", "the metrics of a run; hint: docs/FILES.md"},
+        {"run.log", "a log; hint"},
+        {"train/events.out.tfevents.*", "events for TensorBoard; hint: tensorboard"},
+        {"trace.json", "a trace in Chrome's format; hint: Perfetto"},
+        {"mesh.json", "a trace in Chrome's format; hint: Perfetto"},
+        {"step.goal", "a GOAL schedule; hint"},
+        {"op_profile.csv", "a table of results; hint: docs/FILES.md"},
+        {"links.csv", "a table of results; hint: docs/FILES.md"},
+        {"scaling.csv", "a table of results; hint: docs/FILES.md"},
+        {"report.html", "a page; hint"},
+        {"scaling.svg", "a picture; hint"}};
+    const char *dir = job_path("results");
+    struct spawn_result r;
+    CU_ASSERT_FATAL(spawn_ok("d=%s; %s --max_steps 2 --model_dir $d --trace $d/trace.json --goal "
+                             "$d/step.goal && \"$WSC\" scale --params configs/params/tiny.yaml "
+                             "--num_csx 1 --out $d 2>$d/err && \"$WSC\" mesh allreduce --trace "
+                             "$d/mesh.json --snapshot $d/snapshot.h5 --every 50",
+                             dir, job_tiny()));
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        spawn_run(&r, "\"$WSC\" inspect %s/%s", dir, file[i][0]);
+        T_EQ(r.status, 2);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, file[i][1]));
+        spawn_free(&r);
+    }
+    char snapshot[300];
+    (void)snprintf(snapshot, sizeof snapshot, "%s/snapshot.h5", dir);
+    check_inspect(snapshot, "snapshot of wsc mesh allreduce --fabric 8x8 ");
+}
+
+/* Nobody writes into the pipe: it would be waited for. */
 TEST(modes, inspect_refuses_a_pipe)
 {
     struct spawn_result r;

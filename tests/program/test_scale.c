@@ -157,6 +157,16 @@ TEST(scale, the_report_is_self_contained)
     wsc_free(text);
 }
 
+/* HTML allows an id once in a page; what a picture refers to is in the page. */
+TEST(scale, ids_of_the_report_are_unique)
+{
+    CU_ASSERT(
+        spawn_ok("f=%s/report.html; grep -o ' id=[\"'\\''][^\"'\\'']*' $f | cut -c6- >$f.ids; "
+                 "test $(wc -l <$f.ids) -gt 40 && test -z \"$(sort $f.ids | uniq -d)\" && "
+                 "grep -o \"href='#[^']*\" $f | cut -c8- | grep -vxFf $f.ids; test $? -eq 1",
+                 swept()));
+}
+
 TEST(scale, a_run_writes_the_trace_of_its_profiled_steps)
 {
     struct spawn_result r;

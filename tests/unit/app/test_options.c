@@ -322,6 +322,8 @@ TEST(app_options, a_row_makes_its_errors)
         {"x --real2", "--real2: no such option; hint: did you mean --real?"},
         {"x --wort", "--wort: no such option; hint: did you mean --word?"},
         {"x --ist", "--ist: no such option; hint: did you mean --list?"},
+        {"x -n3", "-n: no such option; hint: wsc dummy --help lists the options"},
+        {"x --flag -qh", "-q: no such option; hint: wsc dummy --help lists the options"},
         {"x --six", "--six: no such option; hint: wsc dummy --help lists the options"},
         {"x --flag=3", "--flag: takes no value"},
         {"x --n 3", "--n: several options begin so; hint: --number, --names"},

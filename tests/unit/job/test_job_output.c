@@ -298,6 +298,20 @@ TEST(job_performance, file_and_stdout_parse_back)
     json_decref(printed);
 }
 
+/* Started again after its end, a run has nothing to train. */
+TEST(job_performance, a_run_without_steps_keeps_the_totals_of_the_training)
+{
+    struct job_performance trained = performance, again = performance;
+    trained.steps = 60;
+    again.steps = 0;
+    T_OK(wsc_file_mkdir(case_path("ended")));
+    T_OK(job_performance_write(case_path("ended"), &again));
+    CU_ASSERT_PTR_NOT_NULL(strstr(case_read(case_path("ended/performance.json")), "\"steps\": 0"));
+    T_OK(job_performance_write(case_path("ended"), &trained));
+    T_OK(job_performance_write(case_path("ended"), &again));
+    CU_ASSERT_PTR_NOT_NULL(strstr(case_read(case_path("ended/performance.json")), "\"steps\": 60"));
+}
+
 TEST(job_performance, a_file_that_cannot_be_made_is_told)
 {
     case_write(case_path("plain"), "x");
