@@ -28,12 +28,15 @@ static void choose_signals(void)
         (void)sigaddset(&asking, SIGHUP);
 }
 
-/* Nobody looks at the moment: the run has not begun, or it is over.  A rank is silent: mpirun sends
- * SIGTERM to those that are left when one has failed and reported. */
-static _Noreturn void end_stopped(void)
+/* Nobody looks at the moment: the run has not begun, or it is over.  Of the ranks the first one
+ * reports; all are silent about SIGTERM, which mpirun sends to those that are left when one has
+ * failed and reported. */
+static _Noreturn void end_stopped(int signal_number)
 {
     static const char text[] = "wsc: error: stopped by a signal outside the steps of a run\n";
-    if (!getenv("PMIX_RANK")) (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    const char *rank = getenv("PMIX_RANK");
+    if (!rank || (signal_number != SIGTERM && !strcmp(rank, "0")))
+        (void)!write(STDERR_FILENO, text, sizeof text - 1);
     _exit(wsc_err_exit_status(WSC_INTERRUPTED));
 }
 
@@ -52,7 +55,7 @@ static void *listen_to_signals(void *arg)
     int signal_number, none;
     (void)arg;
     while (!sigwait(&asking, &signal_number)) {
-        if (!atomic_load(&watching)) end_stopped();
+        if (!atomic_load(&watching)) end_stopped(signal_number);
         none = 0;
         if (atomic_compare_exchange_strong(&asked, &none, signal_number)) continue;
         end_by(signal_number);
