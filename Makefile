@@ -74,7 +74,7 @@ SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 
            LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lint/lsan.supp:print_suppressions=0
 # Archer reports to ThreadSanitizer what OpenMP orders; libraries without its calls are left out.
 archer   = $(dir $(shell clang -print-resource-dir 2>/dev/null))../libarcher.so
-SAN.tsan = OMP_TOOL_LIBRARIES=$(archer) TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1
+SAN.tsan = OMP_TOOL_LIBRARIES=$(archer) TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1:die_after_fork=0
 THREADED := num_ comm host. dropout mesh_threads mesh_watch mesh_batch mesh_flow_cross mesh_share memoryx_optimizers stream_sums run_invariants sparse_runs scaling
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
