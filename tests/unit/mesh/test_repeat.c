@@ -202,6 +202,53 @@ TEST(mesh_repeat, observed_runs_are_simulated)
 
 /* ---- one PE ---------------------------------------------------------------------------------- */
 
+enum { PES = 64, EACH = 24 };
+
+/* An operation of its own for each number, so that a recording has as many forms. */
+static enum wsc_err add_each(struct mesh_pe *pe, uint32_t data)
+{
+    (void)data;
+    for (int i = 0; i < EACH; i++) {
+        const float number = (float)(mesh_x(pe) * EACH + i);
+        TRY(mesh_do(pe, MESH_FADDS, mesh_mem(4 * i, 1), mesh_mem(4 * i, 1), mesh_float(number)));
+    }
+    return WSC_OK;
+}
+
+/* Run it with @p first in the memory of all PEs. */
+static void add_all(struct mesh *m, float first)
+{
+    struct mesh_stats stats;
+    float x[EACH];
+    T_OK(mesh_clear(m));
+    T_OK(mesh_task(m, (struct mesh_rect){0, 0, PES, 1}, GO, add_each, MESH_LOW));
+    T_OK(mesh_start(m, (struct mesh_rect){0, 0, PES, 1}, GO));
+    for (int i = 0; i < EACH; i++)
+        x[i] = first;
+    for (int pe = 0; pe < PES; pe++)
+        T_OK(mesh_copy_in(m, at(pe, 0), 0, x, sizeof x));
+    T_OK(mesh_repeat(m, 1));
+    T_OK(mesh_run(m, &stats));
+    T_EQ(stats.elements, PES * EACH);
+}
+
+TEST(mesh_repeat, operations_of_many_forms_play)
+{
+    struct mesh *m = NULL;
+    T_OK(mesh_create(&m, &(struct mesh_config){.w = PES, .h = 1}));
+    for (int run = 0; run < 4; run++) {
+        add_all(m, (float)run);
+        for (int pe = 0; pe < PES; pe++) {
+            float x[EACH];
+            T_OK(mesh_copy_out(m, at(pe, 0), 0, x, sizeof x));
+            for (int i = 0; i < EACH; i++)
+                T_EQ(x[i], (float)(run + pe * EACH + i));
+        }
+    }
+    T_EQ(mesh_repeat_counts(m).played, 2);
+    mesh_destroy(&m);
+}
+
 /* Words leave while their memory is overwritten: the first ones with the old values. */
 static enum wsc_err send_and_overwrite(struct mesh_pe *pe, uint32_t data)
 {
