@@ -154,8 +154,8 @@ static double first_order(const double *x, const double *dy, const double *gain,
     const double g = dy[at] * gain[at], h = (x[at] - mean) * rstd, left = g - g_mean - h * along;
     const double product =
         fabs(along) * (moved + (2 + root) * fabs(h)) + fabs(h) * (along_off + 2 * fabs(along));
-    return rstd * (fabs(g) + size + fabs(g_mean) + fabs(g - g_mean) + product +
-                   (2 + root) * fabs(left));
+    return rstd *
+           (fabs(g) + size + fabs(g_mean) + fabs(g - g_mean) + product + (2 + root) * fabs(left));
 }
 
 TEST(kernel_rows, bound_of_a_gradient_of_layernorm)
