@@ -144,6 +144,14 @@ struct kernels_shapes {
     void (*describe)(const struct programs_case *c, char *text, size_t size);
 };
 
+/** Rounding of a format to nearest. */
+struct kernels_rounding {
+    double roundoff; /**< largest relative error of a normal number, u */
+    double smallest; /**< positive number, subnormal */
+};
+/** Rounding of @p format. */
+struct kernels_rounding kernels_rounding_of(enum num_format format);
+
 /** One operation with its program, its analytical model, its reference and its tolerance. `wsc
  *  mesh`, `wsc validate --mesh`, the tests and the benchmarks of the mesh iterate over the rows; no
  *  other list of operations exists. A collective has only the column @c collective and compares its
@@ -176,6 +184,10 @@ struct kernels_row {
     /** Compute the definition in double precision and add it to @p want, which is 0. */
     void (*reference)(const struct programs_case *c, const struct kernels_reference *o,
                       double *want);
+    /** What roundings of a format can do to each result at most, |difference|; NULL: no more than
+     *  the tolerance. */
+    void (*bound)(const struct programs_case *c, const struct kernels_reference *o,
+                  const struct kernels_rounding *by, double *bound);
     /** Compute the values with the host's functions, in fp32; NULL: the host has the operation only
      *  inside a model (docs/decisions/0017-kernel-table.md). */
     void (*host)(const struct programs_case *c, const struct programs_operands *o);
@@ -192,6 +204,7 @@ enum wsc_err kernels_row_find(const char *name, const struct kernels_row **out) 
 /** Run the row's program on the mesh and compare with the reference. The operands are sampled with
  *  the case's seed. r->analytical has the cycles of the analytical model, negative when there is
  *  none, as for collectives on WSE-3. r->max_error above the row's tolerance is not an error code.
+ *  A result whose row has a bound above the tolerance counts by difference / bound x tolerance.
  *  WSC_USAGE for sizes that cannot be run; WSC_DEADLOCK and WSC_CAPACITY of the mesh. */
 enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,
                              struct programs_result *r) WSC_CHECKED;

@@ -171,6 +171,8 @@ enum wsc_err validation_points_select(struct validation_point *points, int *n,
 
 /** Maximum number of constants that are fitted together. */
 enum { VALIDATION_MAX_CALIBRATED = 6 };
+/** Machines that are sampled for a band. */
+enum { VALIDATION_N_MACHINES = 8 };
 /** A published figure and its prediction. */
 struct validation_prediction {
     const struct validation_figure *ref; /**< borrowed */
@@ -181,6 +183,7 @@ struct validation_prediction {
     /** Band that should contain 90 % of published figures. It combines `spread`, the deviation of
      *  the fitted rows and, for rows of other sites, the deviation between sites. */
     double band_low, band_high;
+    int n_machines; /**< sampled machines that the model fits; the band is of these */
     double neutral; /**< prediction with the calibrated constants at their neutral values */
     /** Relative change of the prediction when a calibrated constant grows by 10 %. */
     double sensitivity[VALIDATION_MAX_CALIBRATED];

@@ -68,6 +68,7 @@ struct validation_curve {
     const char *model;       /**< borrowed from the exhibit's cases */
     struct scaling_row *row; /**< owned; in rising order of node count or batch */
     double *below, *above;   /**< owned; 90 % band of tokens/s relative to row: 0.9, 1.1 */
+    int *n_machines;         /**< owned; sampled machines of the band, as of a prediction */
     int n;
 };
 /** An exhibit with its predictions and curves. */

@@ -114,6 +114,9 @@ struct zoo_input {
     /** Tokens of a sample, for corpus files and encoders; for seq2seq, tokens of the source and of
      *  the target. CONF_NULL when absent. */
     int64_t max_sequence_length, tgt_max_sequence_length;
+    /** zoo_params_place() of the keys that say the tokens of a sample and, for seq2seq, of a
+     * target; borrowed from the params, NULL: they were not read from a file. */
+    const char *length_place, *tgt_length_place;
     /** Layout of the files; the checks set it from data_processor. */
     enum zoo_samples samples;
     char *vocab_file;       /**< WordPiece vocabulary of texts; NULL: none; owned */
@@ -670,7 +673,7 @@ struct zoo_runconfig {
 };
 
 /** Number of the keys of zoo_params_place(). */
-enum { ZOO_LATE_KEYS = 16 };
+enum { ZOO_LATE_KEYS = 21 };
 
 /** A whole params file with all defaults set, equal on every rank and constant once parsed.
  *  zoo_params_fini() frees the memory that it owns. Copies with other numbers may be shallow; the
@@ -745,6 +748,9 @@ struct zoo_loss_scales {
 struct zoo_loss_scales zoo_loss_scales(const struct zoo_params *params);
 /** True if the samples of the loader of @p in have labels for @p objective. */
 bool zoo_input_serves(const struct zoo_input *in, enum zoo_objective objective);
+/** What an error about the tokens of a sample of @p in calls its key, with the place in the params;
+ *  @p target: of a target of seq2seq. */
+const char *zoo_input_length_key(const struct zoo_input *in, bool target);
 /** Name of a data loader whose samples have labels for @p objective; NULL: none has. Static. */
 const char *zoo_objective_loader(enum zoo_objective objective);
 /** True if a learned router uses Sinkhorn's normalisation, to choose or to weigh experts. */

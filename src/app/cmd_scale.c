@@ -33,6 +33,7 @@ struct scale {
     struct zoo_params params[MAX_MODELS];
     char name[MAX_MODELS][NAME_BYTES];
     struct scaling_model model[MAX_MODELS]; /* those that are swept */
+    char set[2][64];                        /* of set_batches() */
     int n_left_out;                         /* points and values that do not fit */
     char left_out[640];                     /* the first of them, and why it does not */
 };
@@ -62,6 +63,46 @@ static enum wsc_err load_model(struct scale *s, const char *path)
         if (!strcmp(s->name[k], s->name[i]))
             WSC_WARNING("--params: two files are called %s in the tables", s->name[i]);
     return WSC_OK;
+}
+
+/* Drop the keys of the command line that only say the batch of a system, which an option says
+ * instead. */
+static void drop_replaced(struct app_scale *o)
+{
+    const char *option = o->strong ? "--num_csx" : "--batch_per_csx";
+    int kept = 0;
+    for (int i = 0; i < o->config.n_sets; i++) {
+        const char *text = o->config.set[i].text;
+        const int n = (int)strcspn(text, "=");
+        if (!strncmp(text, "runconfig.num_csx=", 18) ||
+            (!o->strong && !strncmp(text, "train_input.batch_size=", 23)))
+            WSC_WARNING("--set %.*s: without effect: %s says it", n, text, option);
+        else
+            o->config.set[kept++] = o->config.set[i];
+    }
+    o->config.n_sets = kept;
+}
+
+/* A sweep has its own systems and, by --batch_per_csx, its own sequences on each: batches and
+ * micro-batches are checked for its smallest number of systems; a fixed batch for one system, as
+ * what does not divide it divides no part of it. */
+static void set_batches(struct scale *s, bool batch_given)
+{
+    const double most = 1e9; /* of train_input.batch_size */
+    struct app_scale *o = s->o;
+    struct app_config *config = &o->config;
+    int64_t least = o->num_csx.item[0];
+    if (!o->strong && !batch_given) return;
+    drop_replaced(o);
+    for (int i = 1; i < o->num_csx.n; i++)
+        if (o->num_csx.item[i] < least) least = o->num_csx.item[i];
+    if (o->strong) least = 1;
+    (void)snprintf(s->set[0], sizeof s->set[0], "runconfig.num_csx=%lld", (long long)least);
+    (void)snprintf(s->set[1], sizeof s->set[1], "train_input.batch_size=%.0f",
+                   fmin((double)o->batch_per_csx * (double)least, most));
+    for (int i = 0; i < (o->strong ? 1 : 2) && config->n_sets < APP_MAX_SETS; i++)
+        config->set[config->n_sets++] =
+            (struct conf_set){s->set[i], i ? "batch_per_csx" : "num_csx"};
 }
 
 /* Load every params file of --params. */
@@ -538,19 +579,6 @@ static void warn_of_fixed_batches(const struct scale *c, int model)
         warn_of_uneven(c, model, (int64_t)v->value[i]);
 }
 
-/* Keys of the command line that only say the batch of a system, which an option says instead. */
-static void warn_of_replaced(const struct app_scale *o)
-{
-    const char *option = o->strong ? "--num_csx" : "--batch_per_csx";
-    for (int i = 0; i < o->config.n_sets; i++) {
-        const char *text = o->config.set[i].text;
-        const int n = (int)strcspn(text, "=");
-        if (!strncmp(text, "runconfig.num_csx=", 18) ||
-            (!o->strong && !strncmp(text, "train_input.batch_size=", 23)))
-            WSC_WARNING("--set %.*s: without effect: %s says it", n, text, option);
-    }
-}
-
 /* What the sweep has no use for: keys of the params, constants of the machine, --sweep. */
 static enum wsc_err warn_of_idle(struct scale *c, const struct hw_machine *cluster)
 {
@@ -576,11 +604,11 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
 {
     struct hw_machine cluster;
     char *text = NULL;
+    set_batches(c, app_given(call, "batch_per_csx"));
     TRY(load_models(c));
     enum wsc_err rc = app_load_cluster(c->comm, &c->o->config, &cluster, &text);
     if (!rc) rc = app_refuse_passing_faults(&cluster);
     if (!app_given(call, "num_csx") && cluster.systems) cut_counts(&c->o->num_csx, cluster.systems);
-    if (c->o->strong || app_given(call, "batch_per_csx")) warn_of_replaced(c->o);
     if (!rc) rc = warn_of_idle(c, &cluster);
     c->sweep = (struct scaling_sweep){.model = c->model,
                                       .n_models = c->n_models,

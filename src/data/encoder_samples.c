@@ -433,9 +433,7 @@ static enum wsc_err open_file(struct data_examples *e)
     const struct data_examples_shared *s = e->shared;
     if (s->in->samples == ZOO_SAMPLES_MASKED)
         return data_masked_open(&e->masked, e->path, s->T, s->in);
-    if (s->in->samples == ZOO_SAMPLES_SEQ2SEQ)
-        return data_seq2seq_open(&e->pairs, e->path, s->in->max_sequence_length,
-                                 s->in->tgt_max_sequence_length);
+    if (s->in->samples == ZOO_SAMPLES_SEQ2SEQ) return data_seq2seq_open(&e->pairs, e->path, s->in);
     if (e->layout->lines) return open_lines(e);
     TRY(data_table_open(&e->table, e->path, e->layout->tabs));
     return find_columns(e);

@@ -40,13 +40,18 @@ static enum wsc_err check_rows(const struct data_masked *m)
     return wsc_err_hint(WSC_FORMAT, "packed texts: set use_vsl: true in the input section");
 }
 
-static enum wsc_err check(struct data_masked *m)
+static enum wsc_err check(struct data_masked *m, const struct zoo_input *input)
 {
     m->n_labels = store_samples_T(m->labels);
     m->gathered = store_samples_rows(m->labels) == GATHERED_ROWS;
     if (store_samples_T(m->data) != m->T)
-        return WSC_RAISE(WSC_CONFIG, "%s: its sequences have %lld tokens, the model's %lld",
-                         m->path, (long long)store_samples_T(m->data), (long long)m->T);
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: its sequences have %lld tokens, but %s is "
+                                      "%lld",
+                                      m->path, (long long)store_samples_T(m->data),
+                                      zoo_input_length_key(input, false), (long long)m->T),
+                            "make the dataset again with --max_seq_length %lld, or change the key",
+                            (long long)m->T);
     TRY(check_rows(m));
     if (store_samples_n(m->labels) != store_samples_n(m->data) ||
         (!m->gathered && (store_samples_rows(m->labels) != 1 || m->n_labels != m->T)))
@@ -56,10 +61,10 @@ static enum wsc_err check(struct data_masked *m)
     return WSC_OK;
 }
 
-static enum wsc_err open_file(struct data_masked *m, bool pairs)
+static enum wsc_err open_file(struct data_masked *m, const struct zoo_input *input)
 {
     TRY(store_probe(m->path));
-    if (pairs)
+    if (input->pairs)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                       "%s: has no labels of pairs of sentences, which the model "
                                       "predicts",
@@ -67,7 +72,7 @@ static enum wsc_err open_file(struct data_masked *m, bool pairs)
                             "model.disable_nsp: true");
     TRY(store_samples_open_dataset(&m->data, m->path, "data"));
     TRY(store_samples_open_dataset(&m->labels, m->path, "labels"));
-    return check(m);
+    return check(m, input);
 }
 
 enum wsc_err data_masked_open(struct data_masked **out, const char *path, int64_t T,
@@ -79,7 +84,7 @@ enum wsc_err data_masked_open(struct data_masked **out, const char *path, int64_
     m->T = T;
     m->packed = input->use_vsl;
     m->path = wsc_strdup(WSC_MEM_DATA, path);
-    const enum wsc_err rc = m->path ? open_file(m, input->pairs) : WSC_NOMEM;
+    const enum wsc_err rc = m->path ? open_file(m, input) : WSC_NOMEM;
     if (rc) data_masked_close(&m);
     *out = m;
     return rc;

@@ -27,6 +27,7 @@ static const struct {
 struct data_seq2seq {
     char *path;
     int64_t T[2];
+    const struct zoo_input *input; /* borrowed while the file is opened */
     struct store_samples *feature[N_FEATURES];
 };
 
@@ -39,12 +40,11 @@ static enum wsc_err open_feature(struct data_seq2seq *p, int k)
         return WSC_RAISE(WSC_FORMAT, "%s: dataset %s has %d rows a sample, expected one", p->path,
                          features[k].name, store_samples_rows(s));
     if (store_samples_T(s) != T)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "%s: %s has %lld tokens, but %s is %lld", p->path,
-                      features[k].name, (long long)store_samples_T(s),
-                      features[k].target ? "tgt_max_sequence_length" : "src_max_sequence_length",
-                      (long long)T),
-            "the lengths of the input section and of the files must agree");
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: %s has %lld tokens, but %s is %lld", p->path,
+                                      features[k].name, (long long)store_samples_T(s),
+                                      zoo_input_length_key(p->input, features[k].target),
+                                      (long long)T),
+                            "the lengths of the input section and of the files must agree");
     if (store_samples_n(s) != store_samples_n(p->feature[0]))
         return WSC_RAISE(WSC_FORMAT, "%s: dataset %s has %lld samples, input_ids %lld", p->path,
                          features[k].name, (long long)store_samples_n(s),
@@ -60,14 +60,15 @@ static enum wsc_err open_file(struct data_seq2seq *p)
     return WSC_OK;
 }
 
-enum wsc_err data_seq2seq_open(struct data_seq2seq **out, const char *path, int64_t T_source,
-                               int64_t T_target)
+enum wsc_err data_seq2seq_open(struct data_seq2seq **out, const char *path,
+                               const struct zoo_input *input)
 {
     struct data_seq2seq *p = NULL;
     *out = NULL;
     TRY_NEW(p, WSC_MEM_DATA, 1);
-    p->T[0] = T_source;
-    p->T[1] = T_target;
+    p->T[0] = input->max_sequence_length;
+    p->T[1] = input->tgt_max_sequence_length;
+    p->input = input;
     p->path = wsc_strdup(WSC_MEM_DATA, path);
     const enum wsc_err rc = p->path ? open_file(p) : WSC_NOMEM;
     if (rc) data_seq2seq_close(&p);

@@ -4,13 +4,14 @@
 #ifndef WSC_DATA_SEQ2SEQ_SAMPLES_H
 #define WSC_DATA_SEQ2SEQ_SAMPLES_H
 #include <wsc/err.h>
+#include <wsc/zoo.h>
 
 #include <stdint.h>
 
 struct data_seq2seq;
-/** Open a file of pairs of @p T_source and @p T_target tokens.  *@p out is NULL after an error. */
-enum wsc_err data_seq2seq_open(struct data_seq2seq **out, const char *path, int64_t T_source,
-                               int64_t T_target) WSC_CHECKED;
+/** Open a file of pairs with the lengths of @p input.  *@p out is NULL after an error. */
+enum wsc_err data_seq2seq_open(struct data_seq2seq **out, const char *path,
+                               const struct zoo_input *input) WSC_CHECKED;
 /** Free the object and set the pointer to NULL, which it may be before. */
 void data_seq2seq_close(struct data_seq2seq **pairs);
 int64_t data_seq2seq_n(const struct data_seq2seq *p);

@@ -181,10 +181,8 @@ static enum wsc_err check_rows(const struct data_source *s, const struct data_fi
 static enum wsc_err wrong_length(const struct data_source *s, const struct data_file *f, int64_t T)
 {
     const char *sinks = s->sinks ? " without sink tokens" : "";
-    const char *key =
-        s->own_length ? "max_sequence_length of the input" : "model.max_position_embeddings";
     (void)WSC_RAISE(WSC_CONFIG, "%s: its sequences have %lld tokens, but %s%s is %lld", f->path,
-                    (long long)T, key, sinks, (long long)s->T);
+                    (long long)T, s->length_key, sinks, (long long)s->T);
     return wsc_err_hint(
         WSC_CONFIG, "make the dataset again with --max_seq_length %lld, or change %s%s",
         (long long)s->T, s->own_length ? "the key" : "the model",

@@ -135,12 +135,14 @@ static enum wsc_err check_loaders(const struct job *job)
 }
 
 /* What a run without values cannot write, in one warning. */
-static void warn_without_values(const struct zoo_params *p)
+static void warn_without_values(const struct job *job)
 {
+    const struct zoo_params *p = job->params;
     const struct {
         const char *key;
         bool asked;
-    } row[] = {{"trace_hash", p->trace_hash},
+    } row[] = {{"--eos_id", p->runconfig.mode == ZOO_GENERATE && job->eos_id >= 0},
+               {"trace_hash", p->trace_hash},
                {"runconfig.num_epochs", p->runconfig.num_epochs != CONF_NULL},
                {"model.recompute", p->model.recompute},
                {"optimizer.log_summaries", p->optimizer.log_summaries},
@@ -201,7 +203,7 @@ enum wsc_err job_check(const struct job *job)
     TRY(check_loaders(job));
     if (job->dump_gradients && !job->values)
         return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");
-    if (!job->values) warn_without_values(job->params);
+    if (!job->values) warn_without_values(job);
     if (job->numerics == KERNELS_MESH && job->params->model.recompute)
         WSC_WARNING("model.recompute: without effect on the mesh");
     if (job->numerics == KERNELS_MESH) warn_of_large_mesh(&job->cluster->wafer);

@@ -261,6 +261,7 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
     TRY(cluster_plan_batch(s->cluster, &input, false, &s->eval.plan, &pass.batch));
     TRY(job_mesh_plan(s, &input, &pass.batch, false, false, &s->eval.plan));
     pass.batch.n_micro = 1;
+    s->result.generated.most_texts = stream_max_samples(&pass.batch) * prompts.n_beams;
     TRY(check_lengths(s, p));
     TRY(check_cache(s, p));
     const struct wafer_work work = {
@@ -271,6 +272,7 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
     s->result.generated.new_tokens = p->n * job->max_new_tokens; /* unless some texts end before */
     job_record_plan(s, 0, pass.n_steps);
     TRY(job_run_pass(s, &pass, &work));
+    job_measure_host(s);
     TRY(job_log_carried(s));
     return comm_rank(s->comm) == 0 ? job_write_generated(s) : WSC_OK;
 }

@@ -11,6 +11,7 @@
 #include "job_events.h"
 #include "job_kernel_table.h"
 #include "job_rewards.h"
+#include "job_setup.h"
 
 #include <wsc/clock.h>
 #include <wsc/host.h>
@@ -119,6 +120,16 @@ static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_bat
     job_print_rewards(&step);
     TRY(job_metrics_step(s->log.metrics, &step));
     return job_events_train(s, &step, &pace);
+}
+
+/* ---- host ------------------------------------------------------------------------------------ */
+
+void job_measure_host(struct job_state *s)
+{
+    const int64_t rss = wsc_mem_peak_rss_bytes();
+    s->result.sent_bytes = comm_max(s->comm, comm_sent_bytes(s->comm));
+    s->result.wafer_rss_bytes = comm_max(s->comm, job_has_wafer(s->cluster) ? rss : 0);
+    s->result.memoryx_rss_bytes = comm_max(s->comm, job_has_shard(s->cluster) ? rss : 0);
 }
 
 /* ---- links ----------------------------------------------------------------------------------- */
@@ -419,6 +430,8 @@ enum wsc_err job_write_generated(struct job_state *s)
     p.steps = g->steps;
     p.virtual_time_ps = g->total_ps;
     p.breakdown = g->breakdown;
+    if (s->job->numerics == KERNELS_HOST)
+        p.wafer_activation_bytes = host_act_bytes(c->model, g->most_texts, false);
     if (seconds > 0) {
         p.samples_per_s = (double)g->n_prompts / seconds;
         p.tokens_per_s = (double)g->new_tokens / seconds;

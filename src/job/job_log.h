@@ -12,6 +12,9 @@ enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch);
 void job_log_start(const struct job_state *s);
 /** What the progress of the run is called: the job's title, otherwise @p by_mode. */
 const char *job_progress_name(const struct job_state *s, const char *by_mode);
+/** The largest process that holds a wafer, and the largest that holds a shard; the most that a rank
+ *  has sent. Collective. */
+void job_measure_host(struct job_state *s);
 /** Count what the links have carried in a run with values.  Collective. */
 enum wsc_err job_log_carried(struct job_state *s) WSC_CHECKED;
 /** Means over the batches of an evaluation that is complete; nothing on ranks without shard 0. */

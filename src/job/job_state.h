@@ -33,6 +33,7 @@ struct job_generated {
     /* virtual time until the first new tokens, and until the last ones */
     int64_t first_ps, total_ps;
     int64_t cache_bytes; /* bytes of keys and values on a wafer, at the end */
+    int64_t most_texts;  /* of a wafer, each beam one */
     struct vtime_breakdown breakdown;
     struct wsc_text texts; /* owned; with --json: prompts and generated texts, each with its NUL */
     double *scores;        /* owned (n_prompts): of a beam search; NULL without one */

@@ -85,16 +85,6 @@ static enum wsc_err after_training(struct job_state *s)
     return s->at.step == s->run.last_step ? job_check_weights(s) : WSC_OK;
 }
 
-/* The largest process that holds a wafer, and the largest that holds a shard; the most that a rank
- * has sent.  Collective. */
-static void measure_host(struct job_state *s)
-{
-    const int64_t rss = wsc_mem_peak_rss_bytes();
-    s->result.sent_bytes = comm_max(s->comm, comm_sent_bytes(s->comm));
-    s->result.wafer_rss_bytes = comm_max(s->comm, job_has_wafer(s->cluster) ? rss : 0);
-    s->result.memoryx_rss_bytes = comm_max(s->comm, job_has_shard(s->cluster) ? rss : 0);
-}
-
 /* Cycles by kernel on the wafer that has most of them.  Collective. */
 static void collect_kernels(struct job_state *s)
 {
@@ -206,7 +196,7 @@ enum wsc_err job_train(struct job_state *s)
     const double host_s = wsc_clock_s() - s->log.host_start_s;
     WSC_INFO("Processed %lld training sample(s) in %.2f seconds of this host.",
              (long long)((s->at.step - s->run.first_step) * s->train.batch.batch_size), host_s);
-    measure_host(s);
+    job_measure_host(s);
     collect_kernels(s);
     TRY(job_log_carried(s));
     return comm_rank(s->comm) == 0 ? job_write_performance(s) : WSC_OK;

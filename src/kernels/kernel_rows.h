@@ -20,4 +20,7 @@ static inline int64_t kernels_tokens_of(const struct programs_case *c)
 {
     return c->samples * c->tokens;
 }
+/** Column `bound` of the norms. */
+void kernels_norm_bound(const struct programs_case *c, const struct kernels_reference *o,
+                        const struct kernels_rounding *by, double *bound);
 #endif

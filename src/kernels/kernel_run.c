@@ -18,6 +18,7 @@ struct operands {
     struct kernels_sizes n;
     float *x[PROGRAMS_MAX_INPUTS], *out;      /* owned */
     double *wide[PROGRAMS_MAX_INPUTS], *want; /* owned */
+    double *bound;                            /* owned; of each result, NULL: none */
     int32_t *ids;                             /* owned */
 };
 
@@ -101,6 +102,7 @@ static void operands_fini(struct operands *o)
     wsc_free(o->ids);
     wsc_free(o->out);
     wsc_free(o->want);
+    wsc_free(o->bound);
 }
 
 static struct programs_operands view_of(const struct operands *o)
@@ -109,17 +111,38 @@ static struct programs_operands view_of(const struct operands *o)
         .x = {o->x[0], o->x[1], o->x[2], o->x[3]}, .ids = o->ids, .out = o->out};
 }
 
-/* Largest |difference| / (1 + |expected|): relative for large values, absolute for small ones. */
+static struct kernels_reference reference_of(const struct operands *o)
+{
+    return (struct kernels_reference){.x = {o->wide[0], o->wide[1], o->wide[2], o->wide[3]},
+                                      .ids = o->ids};
+}
+
+static enum wsc_err set_bound(struct operands *o, const struct kernels_row *row,
+                              const struct programs_case *c)
+{
+    const struct kernels_reference in = reference_of(o);
+    const struct kernels_rounding by = kernels_rounding_of(c->format);
+    if (!row->bound) return WSC_OK;
+    TRY_NEW(o->bound, WSC_MEM_KERNELS, o->n.out);
+    row->bound(c, &in, &by, o->bound);
+    return WSC_OK;
+}
+
+/* Largest |difference| / (1 + |expected|): relative for large values, absolute for small ones. A
+ * difference up to its bound is at most the tolerance. */
 static double largest_error(const struct operands *o, const struct kernels_row *row,
                             const struct programs_case *c)
 {
-    const struct kernels_reference in = {.x = {o->wide[0], o->wide[1], o->wide[2], o->wide[3]},
-                                         .ids = o->ids};
+    const struct kernels_reference in = reference_of(o);
+    const double tolerance = kernels_row_tolerance(row, c);
     double max = 0;
     WSC_CHECK(o->out && o->want, "%s has no results", row->name);
     row->reference(c, &in, o->want);
-    for (int64_t i = 0; i < o->n.out; i++)
-        max = num_max_error(max, fabs((double)o->out[i] - o->want[i]) / (1 + fabs(o->want[i])));
+    for (int64_t i = 0; i < o->n.out; i++) {
+        double unit = 1 + fabs(o->want[i]);
+        if (o->bound) unit = fmax(unit, o->bound[i] / tolerance);
+        max = num_max_error(max, fabs((double)o->out[i] - o->want[i]) / unit);
+    }
     return max;
 }
 
@@ -140,17 +163,28 @@ static enum wsc_err run_program(const struct kernels_row *row, const struct prog
     const struct programs_operands view = view_of(o);
     TRY(programs_operate(c, row->program, &view, r));
     r->analytical = kernels_row_cycles(row, c);
+    TRY(set_bound(o, row, c));
     r->max_error = largest_error(o, row, c);
     return WSC_OK;
 }
 
+struct kernels_rounding kernels_rounding_of(enum num_format format)
+{
+    static const struct {
+        int digits, smallest; /* significant bits; exponent of the smallest number */
+    } of[] = {[NUM_FP32] = {24, -149},
+              [NUM_BF16] = {8, -133},
+              [NUM_FP16] = {11, -24},
+              [NUM_CB16] = {10, -39}};
+    return (struct kernels_rounding){ldexp(1, -of[format].digits), ldexp(1, of[format].smallest)};
+}
+
 double kernels_row_tolerance(const struct kernels_row *row, const struct programs_case *c)
 {
-    static const int digits[] = {[NUM_BF16] = 8, [NUM_FP16] = 11, [NUM_CB16] = 10};
     const bool each = row->rounds_products && c->density > 0 && c->density < 1;
     const double roundings = each ? fmax(4, 0.75 * sqrt((double)(c->tokens * c->samples))) : 4;
     if (c->format == NUM_FP32) return row->tolerance;
-    return row->tolerance + roundings * ldexp(1, -digits[c->format]);
+    return row->tolerance + roundings * kernels_rounding_of(c->format).roundoff;
 }
 
 /* The formulas of collectives are published for the hops and ramps of WSE-2: beside the cycles of

@@ -3,6 +3,7 @@
  * comparison, points of the curves. exhibit_page.c, exhibit_pdf.c and exhibit_files.c write them
  * into their outputs. */
 #include "exhibit_output.h"
+#include "validation_plot.h"
 
 #include <wsc/mem.h>
 
@@ -62,7 +63,7 @@ enum wsc_err report_exhibit_rows(struct report_cells *c, const struct validation
     for (int i = 0; i < r->n_rows; i++) {
         const struct validation_prediction *p = r->row[i];
         const double error = validation_speed_error(p->ref, p->predicted);
-        char text[OUT_PERCENT_SIZE];
+        char text[OUT_PERCENT_SIZE], machines[REPORT_MACHINES_SIZE];
         int k = 0;
         c->n_rows++;
         put(c, k++, "%s", p->ref->id);
@@ -74,7 +75,8 @@ enum wsc_err report_exhibit_rows(struct report_cells *c, const struct validation
         put(c, k++, "%s", isfinite(error) ? out_change(text, 1, error) : "-");
         put(c, k++, "%s", p->ref->tolerance);
         put(c, k++, "%s", within(p));
-        put(c, k++, "%.4g..%.4g", p->band_low, p->band_high);
+        put(c, k++, "%.4g..%.4g%s", p->band_low, p->band_high,
+            report_band_machines(p->n_machines, machines));
         put(c, k++, "%s", kind[p->ref->kind]);
         put(c, k++, "%s", p->ref->release);
     }
@@ -109,7 +111,8 @@ enum wsc_err report_exhibit_points(struct report_cells *c, const struct validati
         for (int i = 0; i < curve->n; i++) {
             const struct scaling_row *row = &curve->row[i];
             const int64_t measured = r->exhibit->measured_to;
-            char step[32], rate[32], low[OUT_PERCENT_SIZE], high[OUT_PERCENT_SIZE];
+            char step[32], rate[32], low[OUT_PERCENT_SIZE], high[OUT_PERCENT_SIZE],
+                machines[REPORT_MACHINES_SIZE];
             out_step_time(step, sizeof step, row->step_time_ps);
             out_si(rate, sizeof rate, row->tokens_per_s);
             c->n_rows++;
@@ -119,8 +122,9 @@ enum wsc_err report_exhibit_points(struct report_cells *c, const struct validati
             put(c, 3, "%lld", (long long)row->micro_batch);
             put(c, 4, "%s", step);
             put(c, 5, "%s", rate);
-            put(c, 6, "%s..%s", out_change(low, 1, curve->below[i] - 1),
-                out_change(high, 1, curve->above[i] - 1));
+            put(c, 6, "%s..%s%s", out_change(low, 1, curve->below[i] - 1),
+                out_change(high, 1, curve->above[i] - 1),
+                report_band_machines(curve->n_machines[i], machines));
             put(c, 7, "%.2f %%", 100 * row->efficiency);
             put(c, 8, "%.1f %%", 100 * row->mfu);
             put(c, 9, "%s", measured && row->num_csx > measured ? "projected" : "");

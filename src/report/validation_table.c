@@ -42,6 +42,15 @@ static void add_share(struct cells *c, int64_t part_ps, int64_t step_ps)
     add(c, "%s", out_percent(text, 1, (double)part_ps / (double)step_ps));
 }
 
+const char *report_band_machines(int n, char text[static REPORT_MACHINES_SIZE])
+{
+    *text = '\0';
+    if (n < VALIDATION_N_MACHINES)
+        (void)snprintf(text, REPORT_MACHINES_SIZE, " (%d of %d machines)", n,
+                       VALIDATION_N_MACHINES);
+    return text;
+}
+
 /* The last part of a path: "stage_latency". */
 static const char *short_name(const char *path)
 {
@@ -72,6 +81,7 @@ static void comparison_row(const struct validation_table *v, int i, struct cells
                                       [VALIDATION_KIND_CONTEXT] = "context"};
     const struct validation_prediction *p = &v->row[i];
     const struct validation_figure *ref = p->ref;
+    char text[REPORT_MACHINES_SIZE];
     c->n = 0;
     add(c, "%s", ref->id);
     add(c, "%s", strcmp(ref->unit, "1") != 0 ? ref->unit : "");
@@ -80,7 +90,7 @@ static void comparison_row(const struct validation_table *v, int i, struct cells
     add_percent(c, validation_speed_error(ref, p->predicted));
     add(c, "%s", within[ref->kind == VALIDATION_KIND_CONTEXT ? 2 : validation_prediction_holds(p)]);
     add(c, "%s", ref->tolerance);
-    add(c, "%.4g..%.4g", p->band_low, p->band_high);
+    add(c, "%.4g..%.4g%s", p->band_low, p->band_high, report_band_machines(p->n_machines, text));
     add(c, "%s", use[ref->kind]);
     add(c, "%.4g", p->neutral);
     add_percent(c, validation_speed_error(ref, p->neutral));

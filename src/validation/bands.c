@@ -13,8 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_SAMPLES = 8 };
-
 /* Standard deviation of ln(rate) between sites and releases since 2.0, from figures alone: two logs
  * of GPT-2 small (ln 516.4 / 494.3 = 0.044) and two of BERT-large at batch 1024 (ln 5311 / 4044 =
  * 0.27, whose heads differ); the root of the mean of half their squares. */
@@ -23,14 +21,15 @@ static const double NINETY_PERCENT = 1.645; /* standard deviations of a normal d
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* The stratum of sample @p s for the constant @p key: a permutation of 0 .. N_SAMPLES - 1. */
+/* The stratum of sample @p s for the constant @p key: a permutation of 0 .. VALIDATION_N_MACHINES
+ * - 1. */
 static int stratum(const char *key, int s)
 {
     const uint64_t seed = wsc_hash64(key, strlen(key), 0);
-    int order[N_SAMPLES];
-    for (int i = 0; i < N_SAMPLES; i++)
+    int order[VALIDATION_N_MACHINES];
+    for (int i = 0; i < VALIDATION_N_MACHINES; i++)
         order[i] = i;
-    for (int i = N_SAMPLES - 1; i > 0; i--) {
+    for (int i = VALIDATION_N_MACHINES - 1; i > 0; i--) {
         const uint64_t bits = wsc_rng_u64(seed, wsc_rng_stream(WSC_RNG_SAMPLE, 0), (uint64_t)i);
         const int k = (int)(bits % (uint64_t)(i + 1));
         const int moving = order[i];
@@ -43,7 +42,7 @@ static int stratum(const char *key, int s)
 /* The middle of the stratum, as a share of the distribution. */
 static double share_at(const struct hw_source *source, int s)
 {
-    return (stratum(source->key, s) + 0.5) / N_SAMPLES;
+    return (stratum(source->key, s) + 0.5) / VALIDATION_N_MACHINES;
 }
 
 /* Ranges that begin above 0 are walked in the logarithm. */
@@ -130,11 +129,11 @@ static WSC_CHECKED enum wsc_err sample_machine(const struct hw_machine *c, bool 
 }
 
 enum wsc_err validation_spread(const struct validation_case *item, double predicted,
-                               double *deviation)
+                               double *deviation, int *n_machines)
 {
     double squares = 0;
     int n = 0;
-    for (int s = 0; s < N_SAMPLES; s++) {
+    for (int s = 0; s < VALIDATION_N_MACHINES; s++) {
         struct hw_machine cluster;
         double value;
         TRY(sample_machine(item->cluster, item->ref->num_csx == 1, s, &cluster));
@@ -147,6 +146,7 @@ enum wsc_err validation_spread(const struct validation_case *item, double predic
         n++;
     }
     *deviation = n ? sqrt(squares / n) : NAN;
+    *n_machines = n;
     return WSC_OK;
 }
 
@@ -174,15 +174,17 @@ static WSC_CHECKED enum wsc_err add_sample(const struct scaling_sweep *sweep,
 }
 
 enum wsc_err validation_curve_spread(const struct scaling_sweep *sweep,
-                                     const struct scaling_row *row, double *deviation)
+                                     const struct scaling_row *row, double *deviation,
+                                     int *n_machines)
 {
     int n = 0;
     for (int i = 0; i < sweep->n_counts; i++)
         deviation[i] = 0;
-    for (int s = 0; s < N_SAMPLES; s++)
+    for (int s = 0; s < VALIDATION_N_MACHINES; s++)
         TRY(add_sample(sweep, row, s, deviation, &n));
     for (int i = 0; i < sweep->n_counts; i++)
         deviation[i] = n ? sqrt(deviation[i] / n) : NAN;
+    *n_machines = n;
     return WSC_OK;
 }
 

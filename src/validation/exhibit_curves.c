@@ -141,12 +141,14 @@ static enum wsc_err add_points(const struct scaling_sweep *sweep, double form,
                                struct validation_curve *curve)
 {
     double spread[VALIDATION_MAX_COUNTS];
+    int n_machines = 0;
     struct scaling_row *row = NULL;
     enum wsc_err rc = scaling_run(sweep, &row);
-    if (!rc) rc = validation_curve_spread(sweep, row, spread);
+    if (!rc) rc = validation_curve_spread(sweep, row, spread, &n_machines);
     for (int i = 0; i < sweep->n_counts && !rc; i++) {
         const double half = validation_half_band(spread[i], form);
         curve->row[curve->n] = row[i];
+        curve->n_machines[curve->n] = n_machines;
         curve->below[curve->n] = 1 / half;
         curve->above[curve->n++] = half;
     }
@@ -169,6 +171,7 @@ static enum wsc_err draw_curve(const struct validation_exhibit *e,
                                   .comm = comm};
     curve->model = item->ref->id;
     TRY_NEW(curve->row, WSC_MEM_SCALING, VALIDATION_MAX_COUNTS);
+    TRY_NEW(curve->n_machines, WSC_MEM_SCALING, VALIDATION_MAX_COUNTS);
     TRY_NEW(curve->below, WSC_MEM_SCALING, VALIDATION_MAX_COUNTS);
     TRY_NEW(curve->above, WSC_MEM_SCALING, VALIDATION_MAX_COUNTS);
     if (e->picture == VALIDATION_SYSTEMS) return add_points(&sweep, form, curve);
@@ -234,6 +237,7 @@ enum wsc_err validation_reproduce(const struct validation_comparison *comparison
 static void free_curve(struct validation_curve *c)
 {
     wsc_free(c->row);
+    wsc_free(c->n_machines);
     wsc_free(c->below);
     wsc_free(c->above);
 }

@@ -138,7 +138,7 @@ static enum wsc_err predict_row(const struct validation_case *item,
     p->breakdown = row.breakdown;
     TRY(fill_parts(item, item->cluster, p));
     TRY(fill_neutral(item, p));
-    TRY(validation_spread(item, p->predicted, &p->spread));
+    TRY(validation_spread(item, p->predicted, &p->spread, &p->n_machines));
     return fill_sensitivity(item, v, p);
 }
 

@@ -80,13 +80,15 @@ enum wsc_err validation_predict(const struct validation_case *item,
 /* ---- bands ----------------------------------------------------------------------------------- */
 
 /** Root mean square of ln(sample / @p predicted) over machines whose uncertain constants lie in
- *  their ranges (Latin hypercube); NaN when no sample fits. */
+ *  their ranges (Latin hypercube); NaN when the model fits none. @p n_machines: how many of
+ *  VALIDATION_N_MACHINES it fits. */
 enum wsc_err validation_spread(const struct validation_case *item, double predicted,
-                               double *deviation) WSC_CHECKED;
+                               double *deviation, int *n_machines) WSC_CHECKED;
 /** Spread of each point of @p sweep, a sweep of one model whose result is @p row, as in
  * validation_spread(); @p deviation has n_counts.  Collective over the ranks of the sweep. */
 enum wsc_err validation_curve_spread(const struct scaling_sweep *sweep,
-                                     const struct scaling_row *row, double *deviation) WSC_CHECKED;
+                                     const struct scaling_row *row, double *deviation,
+                                     int *n_machines) WSC_CHECKED;
 /** Upper end of a 90 % band over its middle, from two independent deviations of the logarithm; the
  *  lower end is its inverse. */
 double validation_half_band(double spread, double form);

@@ -57,6 +57,15 @@ bool zoo_input_serves(const struct zoo_input *in, enum zoo_objective objective)
     return row && (row->objective == objective || row->second == objective);
 }
 
+const char *zoo_input_length_key(const struct zoo_input *in, bool target)
+{
+    const char *place = target ? in->tgt_length_place : in->length_place;
+    if (place) return place;
+    if (target) return "tgt_max_sequence_length of the input";
+    return in->max_sequence_length == CONF_NULL ? "model.max_position_embeddings"
+                                                : "max_sequence_length of the input";
+}
+
 const char *zoo_objective_loader(enum zoo_objective objective)
 {
     const char *second = NULL;

@@ -10,7 +10,7 @@
 #include <strings.h>
 
 /* The kind of a file; `kinds` has its message and hint. */
-enum kind { FC_MNIST, CLASSIFIER, RETRIEVAL, PICTURES, LATENT, PROTEINS, GENES, LAYERS };
+enum kind { FC_MNIST, CLASSIFIER, RETRIEVAL, PICTURES, LATENT, ROBERTA, GENES, LAYERS };
 
 static const struct {
     const char *what, *hint;
@@ -20,6 +20,9 @@ static const struct {
              [PICTURES] = {"a file of a model of pictures and texts", ""},
              [LATENT] = {"a file with multi-head latent attention",
                          "; hint: multiquery_attention with num_kv_groups"},
+             [ROBERTA] = {"the registry's name of RoBERTa",
+                          "; hint: bert with disable_nsp: true and "
+                          "mask_padding_in_positional_embed: true"},
              [GENES] = {"a file whose loader reads genomes as codons",
                         "; hint: write the samples as HDF5 and name GptHDF5DataProcessor"},
              [LAYERS] = {"a file of the demonstration of the layers API", ""}};
@@ -29,6 +32,7 @@ static const struct {
     const char *path, *value;
     enum kind kind;
 } marks[] = {{"model.name", "fc_mnist", FC_MNIST},
+             {"model.name", "roberta", ROBERTA},
              {"train_input.data_processor", "MNIST", FC_MNIST},
              {"eval_input.data_processor", "MNIST", FC_MNIST},
              {"train_input.data_processor", "HFData", CLASSIFIER},

@@ -122,7 +122,30 @@ static const char *const late_key[ZOO_LATE_KEYS] = {"model.name",
                                                     "sparsity",
                                                     "runconfig.num_epochs",
                                                     "train_input.data_processor",
-                                                    "eval_input.data_processor"};
+                                                    "eval_input.data_processor",
+                                                    "model.max_position_embeddings",
+                                                    "train_input.max_sequence_length",
+                                                    "eval_input.max_sequence_length",
+                                                    "train_input.tgt_max_sequence_length",
+                                                    "eval_input.tgt_max_sequence_length"};
+
+/* The input's own key, if it has one; otherwise samples have the length of the model. */
+static void keep_lengths(struct zoo_params *out, const struct conf_node *root)
+{
+    const struct {
+        struct zoo_input *in;
+        const char *key, *target;
+    } row[] = {
+        {&out->train_input, "train_input.max_sequence_length",
+         "train_input.tgt_max_sequence_length"},
+        {&out->eval_input, "eval_input.max_sequence_length", "eval_input.tgt_max_sequence_length"}};
+    for (int i = 0; i < 2; i++) {
+        const bool own = !conf_node_is_null(conf_node_at(root, row[i].key));
+        row[i].in->length_place =
+            zoo_params_place(out, own ? row[i].key : "model.max_position_embeddings");
+        row[i].in->tgt_length_place = zoo_params_place(out, row[i].target);
+    }
+}
 
 static void keep_places(struct zoo_params *out, const struct conf_doc *doc, struct conf_diag *d)
 {
@@ -132,6 +155,7 @@ static void keep_places(struct zoo_params *out, const struct conf_doc *doc, stru
         out->place[i] = conf_diag_place(d, pos, late_key[i]);
         d->no_memory = d->no_memory || !out->place[i];
     }
+    keep_lengths(out, doc->root);
 }
 
 const char *zoo_params_place(const struct zoo_params *params, const char *key)

@@ -4,6 +4,7 @@
 #include "small_job.h"
 #include "spawn.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,45 @@ TEST(generate, time_is_the_same_with_and_without_values)
         T_STR(none, host);
         T_STR(ranks, host);
     }
+}
+
+/* A process has at least its activations; the largest sent more than nothing to others. */
+TEST(generate, performance_json_has_the_memory_of_the_host)
+{
+    static const char *const run[] = {"", "mpirun --quiet -n 4 "};
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        int64_t wafer = 0, acts = 0, shard = 0, sent = 0;
+        spawn_run(&r,
+                  "%s%s --set model.vocab_size=300 --mode generate --tokenizer byte --prompt ab "
+                  "--max_new_tokens 2 --json --model_dir %s --checkpoint_path %s/checkpoint_20.mdl",
+                  run[i], job_tiny(), job_path("memory"), trained());
+        T_EQ(r.status, 0);
+        json_t *o = json_loads(r.out, 0, NULL), *memory = json_object_get(o, "host_memory");
+        wafer = json_integer_value(json_object_get(memory, "wafer_peak_rss_bytes"));
+        acts = json_integer_value(json_object_get(memory, "wafer_activation_bytes"));
+        shard = json_integer_value(json_object_get(memory, "memoryx_peak_rss_bytes"));
+        sent = json_integer_value(json_object_get(o, "host_sent_bytes"));
+        CU_ASSERT(acts > 0 && wafer > acts && shard > 0 && wafer < INT64_C(1) << 32);
+        CU_ASSERT((sent > 0) == (i > 0));
+        json_decref(o);
+        spawn_free(&r);
+    }
+}
+
+/* Without values a text has no last token. */
+TEST(generate, an_end_of_texts_without_values_warns)
+{
+    struct spawn_result r;
+    spawn_run(&r, "%s --mode generate --prompt ab --numerics none --eos_id 3 --model_dir %s",
+              job_tiny(), job_path("endless"));
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "without effect: --eos_id"));
+    spawn_free(&r);
+    spawn_run(&r, "%s --mode generate --prompt ab --numerics none --model_dir %s", job_tiny(),
+              job_path("endless"));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "--eos_id"));
+    spawn_free(&r);
 }
 
 TEST(generate, a_folder_without_a_checkpoint_is_refused)

@@ -390,6 +390,33 @@ TEST(scale, a_batch_that_an_option_replaces_warns)
     }
 }
 
+/* The systems of the params file are not those of a sweep that has its own batches. */
+TEST(scale, batches_are_checked_by_the_systems_of_the_sweep)
+{
+    static const struct {
+        const char *options, *warning; /* NULL: none */
+    } sweep[] = {{"--scaling strong", NULL},
+                 {"--scaling strong --set train_input.batch_size=13",
+                  "seven: 13 sequences do not divide evenly among 2 systems"},
+                 {"--batch_per_csx 4 --set train_input.micro_batch_size=2", NULL},
+                 {"--batch_per_csx 5 --set train_input.micro_batch_size=2",
+                  "micro_batch_size: 2 does not divide the 5 sequences of a system"},
+                 {"", "12 sequences do not divide evenly among 7 systems"}};
+    const char *dir = job_path("systems");
+    for (size_t i = 0; i < sizeof sweep / sizeof *sweep; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "mkdir -p %s && sed -e '/num_csx/d' -e 's/^runconfig:/&\\n    num_csx: 7/' "
+                  "-e 's/ batch_size: .*/ batch_size: 12/' configs/params/tiny.yaml > "
+                  "%s/seven.yaml && \"$WSC\" scale --params %s/seven.yaml --out %s --num_csx 2 %s",
+                  dir, dir, dir, dir, sweep[i].options);
+        T_EQ(r.status, 0);
+        CU_ASSERT(sweep[i].warning ? strstr(r.err, sweep[i].warning) != NULL
+                                   : !strstr(r.err, "sequences"));
+        spawn_free(&r);
+    }
+}
+
 /* Of a sweep's values the one that does not fit is named, and the others have their curves. */
 TEST(scale, the_value_that_fails_is_named)
 {

@@ -211,6 +211,27 @@ TEST(bert_data, masks_do_not_depend_on_the_file)
         data_batch_destroy(&b[i]);
 }
 
+/* A file of samples of another length is refused by the key of the params. */
+TEST(bert_data, masked_samples_of_another_length)
+{
+    const struct data_bert h5 = request("BertHDF5DataProcessor", false);
+    struct data_made made;
+    struct data_source *s = NULL;
+    T_OK(make(&h5, put_text(), 0, "longer", &made));
+    struct zoo_input in = {.samples = ZOO_SAMPLES_MASKED,
+                           .batch_size = 1,
+                           .n_data_dirs = 1,
+                           .max_sequence_length = CONF_NULL,
+                           .length_place = "p.yaml:3:4: model.max_position_embeddings"};
+    char dir[512];
+    (void)snprintf(dir, sizeof dir, "%s/longer/train", test_tmpdir());
+    in.data_dir[0] = dir;
+    T_EQ(data_source_open(&s, &in, T + 1, 500), WSC_CONFIG);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(wsc_err_message(), "but p.yaml:3:4: model.max_position_embeddings is "));
+    CU_ASSERT_PTR_NULL(s);
+}
+
 /* The text of @p n tokens at @p t: its own positions and spans, marks at its ends alone. */
 static void check_packed_text(const struct data_batch *b, int64_t t, int64_t n)
 {

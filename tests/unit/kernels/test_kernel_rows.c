@@ -130,6 +130,81 @@ TEST(kernel_rows, caps_and_slopes_of_scores)
     }
 }
 
+/* ---- norms of few features in 16 bits -------------------------------------------------------- */
+
+/* First order in u of the bound of a gradient of LayerNorm: each operation of the program rounds,
+ * the mean of the row among them. */
+static double first_order(const double *x, const double *dy, const double *gain, int64_t n,
+                          int64_t at)
+{
+    double mean = 0, var = 0, g_mean = 0, size = 0, along = 0, along_off = 0;
+    for (int64_t i = 0; i < n; i++)
+        mean += x[i] / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        var += (x[i] - mean) * (x[i] - mean) / (double)n;
+    const double eps = (double)PROGRAMS_NORM_EPS, rstd = 1 / sqrt(var + eps);
+    const double moved = rstd * fabs(mean), root = 1 + 1.5 * var / (var + eps);
+    for (int64_t i = 0; i < n; i++) {
+        const double g = dy[i] * gain[i], h = (x[i] - mean) * rstd;
+        g_mean += g / (double)n;
+        size += fabs(g) / (double)n;
+        along += g * h / (double)n;
+        along_off += fabs(g) * (moved + (4 + root) * fabs(h)) / (double)n;
+    }
+    const double g = dy[at] * gain[at], h = (x[at] - mean) * rstd, left = g - g_mean - h * along;
+    const double product =
+        fabs(along) * (moved + (2 + root) * fabs(h)) + fabs(h) * (along_off + 2 * fabs(along));
+    return rstd *
+           (fabs(g) + size + fabs(g_mean) + fabs(g - g_mean) + product + (2 + root) * fabs(left));
+}
+
+TEST(kernel_rows, bound_of_a_gradient_of_layernorm)
+{
+    const double gain[] = {1, -0.5, 2, 0.25}, bias[4] = {0};
+    const struct kernels_rounding by = {1e-5, 0};
+    const struct kernels_row *row;
+    T_OK(kernels_row_find("layernorm", &row));
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        const int64_t n = 2 + (int64_t)(seed % 3);
+        const double near = seed % 2 ? 0.05 : 1; /* rows of small variance */
+        double x[4], dy[4], bound[4];
+        for (int i = 0; i < 4; i++) {
+            x[i] = 0.7 + near * 1e-3 * (double)draw(seed, (uint64_t)i, -900, 900);
+            dy[i] = 1e-3 * (double)draw(seed, 4 + (uint64_t)i, -900, 900);
+        }
+        const struct programs_case c = {
+            .tokens = 1, .samples = 1, .features = n, .backward = true, .seed = seed};
+        const struct kernels_reference in = {.x = {x, dy, gain, bias}};
+        row->bound(&c, &in, &by, bound);
+        for (int64_t i = 0; i < n; i++)
+            T_NEAR(bound[i] / (by.roundoff * first_order(x, dy, gain, n, i)), 1, 0.1);
+    }
+}
+
+/* A bound that is never reached by a tenth would find nothing. */
+TEST(kernel_rows, norms_of_few_features_in_16_bits)
+{
+    static const char *const names[] = {"layernorm", "rmsnorm"};
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    const struct kernels_row *row;
+    for (int i = 0; i < 2; i++)
+        for (enum num_format format = NUM_BF16; format <= NUM_CB16; format++) {
+            double most = 0;
+            for (uint64_t seed = 1; seed <= 48; seed++) {
+                struct programs_case c = random_case(seed, &hw, 4);
+                struct programs_result r;
+                c.features = 1 + (int64_t)(seed % 8);
+                c.format = format;
+                c.backward = seed % 3 > 0;
+                T_OK(kernels_row_find(names[i], &row));
+                T_OK(kernels_row_run(row, &c, &r));
+                most = fmax(most, r.max_error / kernels_row_tolerance(row, &c));
+            }
+            CU_ASSERT(most <= 1 && most > 0.1);
+        }
+}
+
 static bool takes_density(const struct kernels_row *k)
 {
     const struct programs_case any = {

@@ -57,6 +57,7 @@ static struct validation_table make(struct validation_prediction row[2])
                                             .predicted = 128,
                                             .band_low = 64,
                                             .band_high = 256,
+                                            .n_machines = 6,
                                             .neutral = 80,
                                             .sensitivity = {0.02},
                                             .step_time_ps = 1000,
@@ -145,8 +146,8 @@ TEST(validation, files_hold_the_same)
     check_says(csv, "\nb,boundary,s,0.0,0.2,,0.0,0.1,64.0,256.0,validation,,,s,no,");
     CU_ASSERT_PTR_NULL(strstr(csv, "apples"));
     const char *markdown = case_read(case_path("validation/validation.md"));
-    check_says(markdown,
-               "| a,1 | h | 100 | 128 | -21.9 % | yes | 10 % | 64..256 | fitted | 80 | +25.0 % |");
+    check_says(markdown, "| a,1 | h | 100 | 128 | -21.9 % | yes | 10 % | 64..256 (6 of 8 machines) "
+                         "| fitted | 80 | +25.0 % |");
     check_says(markdown, "    wsc validate\n");
     check_says(markdown, "| c | 3 apples | no apples \\| &lt;here> |");
     check_says(markdown, "![predicted over published](validation.png)");

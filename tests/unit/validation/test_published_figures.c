@@ -176,6 +176,8 @@ TEST(reference, errors_name_file_line_column_and_field)
          "bad.csv:2:25: global_batch: expected a whole number"},
         {"a,rate,samples/s,1,,g,1,1000000001,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:25: global_batch: expected a whole number"},
+        {"a,rate,samples/s,1,,g,2,2000001,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
+         "bad.csv:2:25: global_batch: 1000001 sequences of a system, expected at most 1000000"},
         {"a,rate,samples/s,1,,g,1,1,some,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:27: micro_batch"},
         {"a,rate,samples/s,1,,g,1,1,auto,8,c,,guess,5 %,w,,s,,st,fa,,\n",

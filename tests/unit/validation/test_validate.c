@@ -343,6 +343,7 @@ static double spread_by(const char *correlation)
     struct validation_figure ref = point("a", "bert_base", 2048, 128, VALIDATION_KIND_VALIDATION);
     struct hw_machine machine;
     double spread = NAN, predicted = NAN;
+    int n_machines = 0;
     (void)snprintf(text, sizeof text,
                    "cluster.wafer.simd_fmachs={value: 1.5, kind: calibrated, source: a test, "
                    "uncertainty: 1.2..1.8%s%s%s}",
@@ -361,7 +362,8 @@ static double spread_by(const char *correlation)
             machine.source[i].high = machine.source[i].low;
     cases->item[0].cluster = &machine;
     T_OK(validation_predict(&cases->item[0], &machine, &predicted, NULL));
-    T_OK(validation_spread(&cases->item[0], predicted, &spread));
+    T_OK(validation_spread(&cases->item[0], predicted, &spread, &n_machines));
+    T_EQ(n_machines, VALIDATION_N_MACHINES);
     validation_cases_free(&cases);
     return spread;
 }
@@ -372,6 +374,42 @@ TEST(validate, a_band_has_the_covariance_of_the_fit)
     CU_ASSERT(together > 0);
     CU_ASSERT(apart > 1.05 * alone);
     CU_ASSERT(alone > 1.05 * together);
+}
+
+/* Machines of the band of 13B with sequences of 131,072 tokens on a CS-2 of which the reserved
+ * memory alone is uncertain. */
+static int machines_of(const char *reserved)
+{
+    struct validation_figure ref = point("a", "gpt3_13b", 1, 131072, VALIDATION_KIND_VALIDATION);
+    char text[128];
+    struct hw_machine machine;
+    double spread = NAN;
+    int n_machines = -1;
+    (void)snprintf(text, sizeof text,
+                   "cluster.wafer.sram_reserved_per_pe={value: 4 KiB, kind: "
+                   "assumed, source: a test, uncertainty: %s}",
+                   reserved);
+    const struct conf_set set = {.text = text};
+    const struct validation_comparison c = comparison_of(&ref, 1, &set, 1);
+    struct validation_cases *cases = NULL;
+    T_OK(validation_cases_load(&cases, &c, 1U << VALIDATION_KIND_VALIDATION, false));
+    machine = *cases->item[0].cluster; /* shares the sources */
+    for (int i = 0; i < machine.n_sources; i++)
+        if (strcmp(machine.source[i].key, "wafer.sram_reserved_per_pe") != 0)
+            machine.source[i].high = machine.source[i].low;
+    cases->item[0].cluster = &machine;
+    T_OK(validation_spread(&cases->item[0], 1, &spread, &n_machines));
+    CU_ASSERT(isnan(spread) == (n_machines == 0));
+    validation_cases_free(&cases);
+    return n_machines;
+}
+
+/* 24 reserved KiB of 48 leave room, 30 do not. The samples are 47^((s + 1/2) / 8) KiB: six below
+ * 15, 22.8 and 36.9. */
+TEST(validate, machines_without_memory_for_the_model_are_counted)
+{
+    T_EQ(machines_of("1 KiB..20 KiB"), VALIDATION_N_MACHINES);
+    T_EQ(machines_of("1 KiB..47 KiB"), 7);
 }
 
 TEST(validate, speedup_and_efficiency_are_against_one_system)

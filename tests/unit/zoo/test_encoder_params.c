@@ -191,6 +191,27 @@ TEST(encoder_params, renamed_keys_in_messages)
     LOADER("T5HDF5DataProcessor", ", src_max_sequence_length: 8, tgt_max_sequence_length: 4")      \
     "model: {src_vocab_size: 64, d_model: 16, d_kv: 8, num_heads: 2, d_ff: 32" more "}\n" OPTIM
 
+/* Errors of files of samples name the key of the params that says their length, with its place. */
+TEST(encoder_params, keys_of_lengths_have_places)
+{
+    struct zoo_params p = params_parsed(T5(""));
+    T_TRUE(strstr(zoo_input_length_key(&p.train_input, false), ":1:") != NULL);
+    T_TRUE(strstr(zoo_input_length_key(&p.train_input, false),
+                  ": train_input.src_max_sequence_length") != NULL);
+    T_TRUE(strstr(zoo_input_length_key(&p.train_input, true),
+                  ": train_input.tgt_max_sequence_length") != NULL);
+    zoo_params_fini(&p);
+    p = params_parsed(
+        "train_input: {data_processor: GptHDF5DataProcessor, data_dir: ./d, batch_size: 4}\n"
+        "model: {vocab_size: 64, hidden_size: 16, num_heads: 2, max_position_embeddings: "
+        "8}\n" OPTIM);
+    T_TRUE(strstr(zoo_input_length_key(&p.train_input, false), ": model.max_position_embeddings") !=
+           NULL);
+    zoo_params_fini(&p);
+    const struct zoo_input none = {.max_sequence_length = CONF_NULL};
+    T_STR(zoo_input_length_key(&none, false), "model.max_position_embeddings");
+}
+
 /* The root of d_model divides what enters a tied output layer, and must not divide a bias. */
 TEST(encoder_params, a_tied_output_layer_of_seq2seq_has_no_bias)
 {
