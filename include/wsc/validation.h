@@ -183,7 +183,7 @@ struct validation_prediction {
     /** Band that should contain 90 % of published figures. It combines `spread`, the deviation of
      *  the fitted rows and, for rows of other sites, the deviation between sites. */
     double band_low, band_high;
-    int n_machines; /**< sampled machines that the model fits; the band is of these */
+    int n_machines; /**< sampled machines that the band is of: the model fits, the value is > 0 */
     double neutral; /**< prediction with the calibrated constants at their neutral values */
     /** Relative change of the prediction when a calibrated constant grows by 10 %. */
     double sensitivity[VALIDATION_MAX_CALIBRATED];

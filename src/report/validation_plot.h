@@ -8,7 +8,7 @@
 enum wsc_err report_validation_plot(const char *dir, const struct validation_table *v) WSC_CHECKED;
 
 enum { REPORT_MACHINES_SIZE = 48 };
-/** " (6 of 8 machines)": how many sampled machines a band is of, where the model does not fit all;
+/** " (6 of 8 machines)": how many sampled machines a band is of, if not of all that are sampled;
  *  otherwise "". Returns @p text. */
 const char *report_band_machines(int n, char text[static REPORT_MACHINES_SIZE]);
 #endif

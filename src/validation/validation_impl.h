@@ -80,8 +80,8 @@ enum wsc_err validation_predict(const struct validation_case *item,
 /* ---- bands ----------------------------------------------------------------------------------- */
 
 /** Root mean square of ln(sample / @p predicted) over machines whose uncertain constants lie in
- *  their ranges (Latin hypercube); NaN when the model fits none. @p n_machines: how many of
- *  VALIDATION_N_MACHINES it fits. */
+ *  their ranges (Latin hypercube); NaN without one. @p n_machines: those of VALIDATION_N_MACHINES
+ *  that the model fits and whose prediction is above 0. */
 enum wsc_err validation_spread(const struct validation_case *item, double predicted,
                                double *deviation, int *n_machines) WSC_CHECKED;
 /** Spread of each point of @p sweep, a sweep of one model whose result is @p row, as in
