@@ -113,6 +113,9 @@ const double *kernels_leaf_squares(const struct kernels *k);
 const float *kernels_logits(const struct kernels *k, int64_t i);
 /** Simulated cycles by kind of operation, PROGRAMS_ROWS rows, or NULL on the host. */
 const struct programs_row *kernels_rows(const struct kernels *k);
+/** True on the mesh when programs have been recorded (mesh_repeat()), which kernels_destroy()
+ *  forgets; @p k may be NULL. */
+bool kernels_have_recordings(const struct kernels *k);
 
 /* ---- the table of kernels -------------------------------------------------------------------- */
 

@@ -266,10 +266,10 @@ enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats) WSC_CHECKED;
  *  several processes, sends more than 32 M wavelets, or the fabrics of this process take 2 GB or
  *  half of the memory for each processor. WSC_NOMEM. */
 enum wsc_err mesh_repeat(struct mesh *m, uint64_t key) WSC_CHECKED;
-/** What became of the announced runs: played without cycles; recordings that were given up because
- *  the run depends on data or is too long, and because they gave other results. */
+/** What became of the announced runs: recorded; played without cycles; recordings that were given
+ * up because the run depends on data or is too long, and because they gave other results. */
 struct mesh_repeat_counts {
-    int64_t played, refused, different;
+    int64_t recorded, played, refused, different;
 };
 /** Counts since mesh_create(). */
 struct mesh_repeat_counts mesh_repeat_counts(const struct mesh *m);

@@ -85,7 +85,7 @@ struct wafer_work {
  *  net->topology, which differs from its position after losses.  WSC_NOMEM. */
 enum wsc_err wafer_spawn(struct wafer *wafer, int index, const struct stream_pass *pass,
                          const struct wafer_work *work) WSC_CHECKED;
-/** Cycles by kernel (PROGRAMS_ROWS rows) since values were last set up; NULL unless the values
- *  come from the mesh.  Borrowed. */
-const struct programs_row *wafer_kernel_rows(const struct wafer *wafer);
+/** Cycles by kernel of all training so far; false, and nothing is written, unless the values come
+ *  from the mesh. */
+bool wafer_kernel_rows(const struct wafer *wafer, struct programs_row rows[PROGRAMS_ROWS]);
 #endif

@@ -93,8 +93,9 @@ static void collect_kernels(struct job_state *s)
     for (int row = 0; row < PROGRAMS_ROWS; row++) {
         struct job_kernel here = {0};
         for (int i = 0; i < c->machine->n_machine_wafers; i++) {
-            const struct programs_row *rows = c->wafer[i] ? wafer_kernel_rows(c->wafer[i]) : NULL;
-            if (!rows || rows[row].cycles < here.cycles) continue;
+            struct programs_row rows[PROGRAMS_ROWS];
+            if (!c->wafer[i] || !wafer_kernel_rows(c->wafer[i], rows)) continue;
+            if (rows[row].cycles < here.cycles) continue;
             here = (struct job_kernel){.calls = rows[row].calls,
                                        .cycles = rows[row].cycles,
                                        .analytical_cycles = llround(rows[row].analytical)};

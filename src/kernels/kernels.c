@@ -270,3 +270,8 @@ const struct programs_row *kernels_rows(const struct kernels *k)
 {
     return k->mesh ? programs_model_rows(k->mesh) : NULL;
 }
+
+bool kernels_have_recordings(const struct kernels *k)
+{
+    return k && k->mesh && programs_model_repeats(k->mesh).recorded > 0;
+}

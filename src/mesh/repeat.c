@@ -255,6 +255,7 @@ static enum wsc_err record(struct mesh *m, struct mesh_stats *stats,
 static void keep(struct mesh_repeats *r, struct mesh_repeated *p, struct mesh_recorded *made,
                  bool proved)
 {
+    r->counts.recorded += proved;
     r->counts.refused += !made;
     r->counts.different += made && !proved;
     p->state = proved ? REPEAT_RECORDED : REPEAT_REFUSED;

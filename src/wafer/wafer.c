@@ -25,15 +25,13 @@ void wafer_destroy(struct wafer **wafer)
     if (!*wafer) return;
     kernels_destroy(&(*wafer)->values);
     data_batch_destroy(&(*wafer)->batch);
+    kernels_destroy(&(*wafer)->parked.kernels);
+    data_batch_destroy(&(*wafer)->parked.batch);
+    wsc_free((*wafer)->rows);
     wsc_free((*wafer)->squares);
     wsc_free((*wafer)->classes);
     wsc_free(*wafer);
     *wafer = NULL;
-}
-
-const struct programs_row *wafer_kernel_rows(const struct wafer *w)
-{
-    return w->values ? kernels_rows(w->values) : NULL;
 }
 
 static enum wsc_err run(void *arg)

@@ -35,6 +35,14 @@ struct wafer_stage {
     struct vtime_span ready;
 };
 
+/* Values, and the sizes for which they were created. */
+struct wafer_values {
+    struct kernels *kernels;  /* owned */
+    struct data_batch *batch; /* owned */
+    struct programs_room capacity;
+    bool training;
+};
+
 struct wafer {
     struct stream_net *net;           /* borrowed */
     const struct stream_ports *ports; /* borrowed */
@@ -51,6 +59,11 @@ struct wafer {
     struct data_batch *batch;       /* owned; NULL without values */
     struct programs_room capacity;  /* sizes for which `values` and `batch` were created */
     bool capacity_training;
+    /* On the mesh: the values of passes of the other kind, training or not, kept for the recordings
+     * of their programs or of the current ones. */
+    struct wafer_values parked;
+    struct programs_row
+        *rows; /* owned: cycles by kernel of training whose values are gone, or NULL */
     /* owned (n_squares): sums of squares of the current step (stream_scalars_join), or its struct
      * stream_score */
     double *squares;

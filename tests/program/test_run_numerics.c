@@ -124,6 +124,40 @@ TEST(numerics, mesh_tells_the_cycles_of_each_kernel)
     json_decref(json);
 }
 
+/* The list of kernels of the run in @p dir; the caller decrefs. */
+static json_t *kernels_of(const char *dir)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/performance.json", dir);
+    json_t *json = json_load_file(path, 0, NULL), *kernels = json_object_get(json, "kernels");
+    json_incref(kernels);
+    json_decref(json);
+    return kernels;
+}
+
+/* Evaluations have a fabric of their own: the steps after them continue with the recordings of the
+ * training, and its cycles are those of all its steps. */
+TEST(numerics, evaluations_leave_the_training_on_the_mesh_alone)
+{
+    struct job_metrics alone, m;
+    json_t *const kernels = kernels_of(reference(&alone));
+    CU_ASSERT_EQUAL_FATAL(json_array_size(kernels), KERNELS);
+    for (int steps = 1; steps <= 2; steps++) {
+        char options[160];
+        (void)snprintf(options, sizeof options,
+                       "--numerics mesh --num_csx 2 --mode train_and_eval "
+                       "--set runconfig.eval_frequency=1 --set runconfig.eval_steps=%d",
+                       steps);
+        const char *dir = train(steps == 2 ? "mpirun --quiet -n 3" : "", options, &m);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
+        CU_ASSERT(job_same_values(&m, &alone));
+        json_t *const found = kernels_of(dir);
+        CU_ASSERT(json_equal(found, kernels));
+        json_decref(found);
+    }
+    json_decref(kernels);
+}
+
 static bool train_mixture(const char *before, const char *how, const char *routing,
                           struct job_metrics *m)
 {
