@@ -118,7 +118,7 @@ enum wsc_err report_page_picture(struct wsc_text *t, const char *dir, const char
         goto cleanup;
     }
     name_ids(&named, start, name);
-    TRY_GOTO(wsc_text_check(&named), cleanup);
+    TRY_GOTO(named.bytes ? wsc_text_check(&named) : WSC_NOMEM, cleanup);
     wsc_text_add(t, "<figure>\n");
     add_svg(t, named.bytes, named.bytes + named.n, labels);
     wsc_text_add(t, "<figcaption>%s</figcaption>\n</figure>\n", caption);
