@@ -2,7 +2,8 @@
 /* Loads the samples of a wafer: determines its part of a micro-batch (stream_micro_shards()) and
  * reads it from the data source into the buffers of the kernels. Here and in the kernels a sample
  * is a sequence: a pair of preference optimization is two. Called at the start of a micro-batch
- * (wafer_step.c) and of a pass. */
+ * (wafer_step.c) and of a pass. On the mesh it also keeps the values of training while others are
+ * computed, and the other way round, and adds up the cycles of training. */
 #include "wafer_load.h"
 
 #include <wsc/mem.h>
