@@ -167,6 +167,9 @@ check-browser: $(BUILD)/bin/wsc
 ## check-packaging: recipes of packages against the sources: versions, dependencies, syntax
 check-packaging: $(BUILD)/bin/wsc
 	$(Q)sh tests/packaging.sh $<
+## check-rules: layers, banned functions, symbols, comments, names: the part of lint that needs no tools
+check-rules: $(BUILD)/bin/wsc
+	$(Q)CC='$(CC)' sh tests/lint/run.sh $(BUILD)/obj
 check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC=$(BUILD)/bin/wsc $(SAN.$(VARIANT)) $< $(T)
 # A part of its suites: check-program-2of4
@@ -214,11 +217,7 @@ golden-update: $(BUILD)/tests/unit $(BUILD)/tests/program $(BUILD)/bin/wsc
 
 ## lint: layers, banned functions, symbols, comments, format, clang-tidy, cppcheck, shell scripts
 lint: $(BUILD)/bin/wsc $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/program $(benches)
-	$(Q)sh tests/lint/layers.sh
-	$(Q)sh tests/lint/rules.sh
-	$(Q)CC='$(CC)' sh tests/lint/selftest.sh
-	$(Q)CC='$(CC)' OBJ=$(BUILD)/obj sh tests/lint/check.sh
-	$(Q)sh tests/lint/fetches.sh $(BUILD)/obj
+	$(Q)CC='$(CC)' sh tests/lint/run.sh $(BUILD)/obj
 	$(Q)clang-format --dry-run --Werror $(sources)
 	$(Q)printf '%s\n' $(filter %.c,$(sources)) | xargs -P $(JOBS) -n 4 sh -c 'clang-tidy -quiet "$$@" -- $(CPPFLAGS) -std=c17 2>/dev/null' _
 	$(Q)rm -rf build/cppcheck && mkdir -p build/cppcheck && cppcheck -q --error-exitcode=1 --enable=warning,portability,performance --inline-suppr \
@@ -281,7 +280,7 @@ clean:
 help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all config dist deb test test-programs check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser check-packaging site check-site \
+.PHONY: all config dist deb test test-programs check check-unit check-mpi check-program check-rules test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser check-packaging site check-site \
         bench bench-cluster benches simulation-cost docs install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

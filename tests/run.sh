@@ -26,7 +26,7 @@ if [ $# -gt 0 ]; then
 else
     $make test-programs || : >"$dir/failed" # two of them would build the same objects
     set -- check-unit check-program-1of4 check-program-2of4 check-program-3of4 check-program-4of4 \
-        check-mpi check-library check-browser check-packaging
+        check-mpi check-library check-browser check-packaging check-rules
     if [ "$(nproc)" -gt 1 ]; then run_parts "$@" & fi
     run_parts "$@"
     wait

@@ -152,8 +152,6 @@ struct kernels_rounding {
     double roundoff; /**< largest relative error of a normal number, u */
     double smallest; /**< positive number, subnormal */
 };
-/** Rounding of @p format. */
-struct kernels_rounding kernels_rounding_of(enum num_format format);
 
 /** One operation with its program, its analytical model, its reference and its tolerance. `wsc
  *  mesh`, `wsc validate --mesh`, the tests and the benchmarks of the mesh iterate over the rows; no

@@ -256,13 +256,6 @@ enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_
 struct scaling_breaks scaling_breaks_of(const struct hw_machine *cluster,
                                         const struct zoo_params *params,
                                         const struct scaling_row *row);
-/** Replace @p row, a point of @p model on @p cluster, by the mean over a training of @p steps steps
- *  whose sparsity changes: the mean of eight positions in the schedule, with the cost of mask
- *  updates by gradients added. The row of a model without such a schedule does not change. Errors
- *  as those of scaling_point(). */
-enum wsc_err scaling_over_schedule(const struct scaling_model *model,
-                                   const struct hw_machine *cluster, int64_t steps,
-                                   struct scaling_row *row) WSC_CHECKED;
 /** Expected test loss on the Pile, nats per token, of a GPT trained with @p flop FLOPs, counted as
  *  model_flop_per_token_hoffmann() does, on about 20 tokens per parameter (Dey et al. 2023, arXiv
  *  2304.03208, section 3.1). */

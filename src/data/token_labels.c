@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads the labels of token classification: texts in quotes without escapes, each with a number. */
+/* Reads the labels of token classification: an object of texts in quotes without escapes, each
+ * with the number of its class. */
 #include "token_labels.h"
 
 #include <wsc/data.h>

@@ -11,7 +11,7 @@
 #include "job_events.h"
 #include "job_kernel_table.h"
 #include "job_rewards.h"
-#include "job_setup.h"
+#include "job_roles.h"
 
 #include <wsc/clock.h>
 #include <wsc/host.h>

@@ -59,7 +59,7 @@ static enum wsc_err read_requests(struct job_state *s, struct job_scoring *g)
     return rc ? rc : fill_batches(g, s->eval.batch.batch_size);
 }
 
-/* All requests are scored, each once. */
+/* Keys that would limit the requests: every request is scored once. */
 static void warn_of_unused(const struct job_state *s)
 {
     const struct zoo_params *p = s->job->params;

@@ -9,6 +9,7 @@
 #include "job_history.h"
 #include "job_log.h"
 #include "job_mesh.h"
+#include "job_roles.h"
 #include "job_same.h"
 #include "job_samples.h"
 #include "job_scoring.h"
@@ -21,22 +22,6 @@
 #include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
-
-/* Ranks differ in their roles: only those with wafers read samples, only those with shards write
- * checkpoints. */
-bool job_has_wafer(const struct cluster *c)
-{
-    for (int i = 0; i < c->machine->n_machine_wafers; i++)
-        if (comm_is_local(c->comm, stream_role_of_wafer(c->machine, i))) return true;
-    return false;
-}
-
-bool job_has_shard(const struct cluster *c)
-{
-    for (int i = 0; i < c->net->topology->n_shards; i++)
-        if (c->memoryx[i]) return true;
-    return false;
-}
 
 static enum wsc_err open_data(struct job_state *s)
 {

@@ -11,10 +11,6 @@
 enum wsc_err job_set_up(struct job_state *s, bool *report) WSC_CHECKED;
 /** Cut the batches for the wafers that are there, and plan how they lie on one. */
 enum wsc_err job_plan(struct job_state *s) WSC_CHECKED;
-/** True when this rank has a wafer: it reads samples. */
-bool job_has_wafer(const struct cluster *c);
-/** True when this rank has a MemoryX shard: it writes its part of a checkpoint. */
-bool job_has_shard(const struct cluster *c);
 /** Whole batches of the data of @p phase, the same on all ranks.  Collective. */
 int64_t job_whole_batches(const struct job_state *s, const struct job_phase *phase);
 /** Path of run.log. The caller owns it, wsc_free(); NULL without memory. */

@@ -22,6 +22,17 @@ struct operands {
     int32_t *ids;                             /* owned */
 };
 
+static struct kernels_rounding rounding_of(enum num_format format)
+{
+    static const struct {
+        int digits, smallest; /* significant bits; exponent of the smallest number */
+    } of[] = {[NUM_FP32] = {24, -149},
+              [NUM_BF16] = {8, -133},
+              [NUM_FP16] = {11, -24},
+              [NUM_CB16] = {10, -39}};
+    return (struct kernels_rounding){ldexp(1, -of[format].digits), ldexp(1, of[format].smallest)};
+}
+
 /* To numbers of the format, which fp32 has all. */
 static enum wsc_err round_to(enum num_format format, float *x, int64_t n)
 {
@@ -121,7 +132,7 @@ static enum wsc_err set_bound(struct operands *o, const struct kernels_row *row,
                               const struct programs_case *c)
 {
     const struct kernels_reference in = reference_of(o);
-    const struct kernels_rounding by = kernels_rounding_of(c->format);
+    const struct kernels_rounding by = rounding_of(c->format);
     if (!row->bound) return WSC_OK;
     TRY_NEW(o->bound, WSC_MEM_KERNELS, o->n.out);
     row->bound(c, &in, &by, o->bound);
@@ -168,23 +179,12 @@ static enum wsc_err run_program(const struct kernels_row *row, const struct prog
     return WSC_OK;
 }
 
-struct kernels_rounding kernels_rounding_of(enum num_format format)
-{
-    static const struct {
-        int digits, smallest; /* significant bits; exponent of the smallest number */
-    } of[] = {[NUM_FP32] = {24, -149},
-              [NUM_BF16] = {8, -133},
-              [NUM_FP16] = {11, -24},
-              [NUM_CB16] = {10, -39}};
-    return (struct kernels_rounding){ldexp(1, -of[format].digits), ldexp(1, of[format].smallest)};
-}
-
 double kernels_row_tolerance(const struct kernels_row *row, const struct programs_case *c)
 {
     const bool each = row->rounds_products && c->density > 0 && c->density < 1;
     const double roundings = each ? fmax(4, 0.75 * sqrt((double)(c->tokens * c->samples))) : 4;
     if (c->format == NUM_FP32) return row->tolerance;
-    return row->tolerance + roundings * kernels_rounding_of(c->format).roundoff;
+    return row->tolerance + roundings * rounding_of(c->format).roundoff;
 }
 
 /* The formulas of collectives are published for the hops and ramps of WSE-2: beside the cycles of

@@ -1,4 +1,6 @@
-/** Arrays of this process that never change, each kept once however many objects have it. */
+/** Arrays that never change, each kept once in this process however many objects have it.
+ *
+ *  Layers and wafers whose recordings are alike share their lists so. */
 #ifndef WSC_MESH_INTERN_H
 #define WSC_MESH_INTERN_H
 #include <stddef.h>

@@ -148,6 +148,19 @@ struct mesh_thread {
     };
 };
 _Static_assert(sizeof(struct mesh_thread) == MESH_LINE, "an operation is a cache line");
+/* The data-triggered operation (trigger.h) that is bound at a PE, at most one; allocated from the
+ * pool of the region's program. */
+struct mesh_armed {
+    struct mesh_thread axpy;                    /* the multiply-add of the first wavelet */
+    int32_t n, done;                            /* wavelets: at most n, done so far */
+    int32_t step[2];                            /* bytes: sums, vectors */
+    uint32_t index;                             /* vector of the next wavelet, when has_index */
+    uint32_t ready_at;                          /* earliest cycle of the next multiply-add */
+    uint16_t elements, wait;                    /* wait: eighths of a cycle */
+    uint8_t carry;                              /* part of `wait` carried over to the next one */
+    bool until_control, indexed, writes, alike; /* alike: sums and vectors have equal steps */
+    bool has_index;
+};
 /* True when a data-triggered operation waits for a wavelet; such a thread does not make its PE
  * busy. */
 static inline bool mesh_trigger_waits(const struct mesh_thread *t)

@@ -1,4 +1,6 @@
-/** Repeats a recorded run: the operations with new values, without cycles. */
+/** Repeats a recorded run: the operations with new values, without cycles.
+ *
+ *  repeat.c plays what recording_end.c has made. */
 #ifndef WSC_MESH_PLAY_H
 #define WSC_MESH_PLAY_H
 #include "recorded.h"

@@ -11,20 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The data-triggered operation that is bound at a PE, at most one; allocated from the pool of the
- * region's program. */
-struct mesh_armed {
-    struct mesh_thread axpy;                    /* the multiply-add of the first wavelet */
-    int32_t n, done;                            /* wavelets: at most n, done so far */
-    int32_t step[2];                            /* bytes: sums, vectors */
-    uint32_t index;                             /* vector of the next wavelet, when has_index */
-    uint32_t ready_at;                          /* earliest cycle of the next multiply-add */
-    uint16_t elements, wait;                    /* wait: eighths of a cycle */
-    uint8_t carry;                              /* part of `wait` carried over to the next one */
-    bool until_control, indexed, writes, alike; /* alike: sums and vectors have equal steps */
-    bool has_index;
-};
-
 /* Bind the operation that mesh_arm() requested, in the current cycle; the operation before it has
  * ended. */
 enum wsc_err mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe,

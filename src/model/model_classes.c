@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Scores of classes of tokens: counts by label and prediction, and their F1. */
+/* Scores of classes of tokens: counts by label and prediction, and their F1, the harmonic mean of
+ * precision and recall. */
 #include <wsc/model.h>
 
 #include <math.h>

@@ -2,6 +2,7 @@
 /* The mean step of a training whose sparsity changes: steps at eight places of the run, evenly
  * spread, and what the steps before updates by gradients take longer.  `wsc scale --tokens` takes
  * whole trainings from it. */
+#include "scaling_schedule.h"
 #include "scaling_point.h"
 
 enum { PLACES = 8 };

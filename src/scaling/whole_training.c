@@ -5,7 +5,7 @@
  * checkpoint interval for restart dumps", Future Generation Computer Systems 22: failures are a
  * Poisson process, and each one repeats what was done since the checkpoint before.  Called by
  * `wsc scale --tokens` and `wsc law --predict`. */
-#include <wsc/scaling.h>
+#include "scaling_schedule.h"
 
 #include <math.h>
 

@@ -14,21 +14,6 @@
 
 enum { MAX_SETS = 64 };
 
-/* What messages about `--set path=value` begin with. */
-static const char set_option[] = "--set ";
-
-enum wsc_err validation_at_row(enum wsc_err rc, const struct validation_figure *ref, int column,
-                               const char *key)
-{
-    char why[4096];
-    const char *message = wsc_err_message();
-    const size_t prefix = sizeof set_option - 1;
-    if (!rc || !ref->line) return rc;
-    if (!strncmp(message, set_option, prefix)) message += prefix; /* no option of the command */
-    (void)snprintf(why, sizeof why, "%s", message);
-    return WSC_RAISE(rc, "%s:%d:%d: %s: %s", ref->file, ref->line, column, key, why);
-}
-
 /* ---- files ----------------------------------------------------------------------------------- */
 
 void validation_name_file(const struct validation_folders *f, const char *name, char *path,
@@ -198,8 +183,8 @@ static enum wsc_err collect_sets(const struct validation_comparison *c,
 static bool is_about_set_of(const struct validation_figure *ref)
 {
     const char *message = wsc_err_message();
-    const size_t prefix = sizeof set_option - 1;
-    if (strncmp(message, set_option, prefix) != 0) return false;
+    const size_t prefix = sizeof VALIDATION_SET_OPTION - 1;
+    if (strncmp(message, VALIDATION_SET_OPTION, prefix) != 0) return false;
     for (const char *item = ref->set; *item; item += strcspn(item, ";") + (strchr(item, ';') != 0))
         if (!strncmp(message + prefix, item, strcspn(item, "=;"))) return true;
     return false;

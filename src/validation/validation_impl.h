@@ -40,6 +40,8 @@ enum wsc_err validation_cases_load(struct validation_cases **out,
                                    const struct validation_comparison *c, unsigned kinds,
                                    bool measured_only) WSC_CHECKED;
 void validation_cases_free(struct validation_cases **cases);
+/** What messages about `--set path=value` begin with. */
+#define VALIDATION_SET_OPTION "--set "
 /** Put the row's file, line and @p column, from 1, and @p key before the message of the error @p rc
  *  just raised; @p rc. Does nothing without an error, or for a row that was not read from a file.
  */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* F1 of classes of tokens: closed forms, and invariance of the counts to how tokens are divided. */
+/* F1 of classes of tokens: by its definition, and invariance of the counts to how tokens are
+ * divided. */
 #include "../../support/test.h"
 
 #include <wsc/model.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a curve depends on: mechanisms, sweeps, sensitivity, whole trainings. */
+#include "../../../src/scaling/scaling_schedule.h"
 #include "../../support/small_run.h"
 #include "../../support/test.h"
 
