@@ -246,24 +246,27 @@ static bool is_copy(const struct import *im, const char *name)
     return false;
 }
 
+/* A tensor without a place in the model: an error unless it may be left out. */
+static enum wsc_err leave_out(struct import *im, const struct convert_tensor *t)
+{
+    const struct convert_family *family = im->cs.family;
+    im->result->n_left_out++;
+    if (!im->job->lenient && !convert_ends_with(family->beside, t->name))
+        return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: tensor %s is none of a %s model",
+                                      im->files->file[t->file].path, t->name, family->name),
+                            "--lenient leaves it out");
+    WSC_WARNING("tensor %s is none of a %s model and left out", t->name, family->name);
+    return WSC_OK;
+}
+
 /* Check the tensors of the folder that no pair uses: buffers and copies of a tied head are known,
  * others are errors. */
 static enum wsc_err match_rest(struct import *im)
 {
     for (int i = 0; i < im->files->n_tensors; i++) {
-        const char *name = im->files->tensor[i].name;
-        if (im->used[i] || convert_is_buffer(name) || is_copy(im, name)) continue;
-        if (is_tied_head(im, name)) {
-            TRY(check_tied_head(im, &im->files->tensor[i]));
-            continue;
-        }
-        im->result->n_left_out++;
-        if (!im->job->lenient && !convert_ends_with(im->cs.family->beside, name))
-            return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: tensor %s is none of a %s model",
-                                          im->files->file[im->files->tensor[i].file].path, name,
-                                          im->cs.family->name),
-                                "--lenient leaves it out");
-        WSC_WARNING("tensor %s is none of a %s model and left out", name, im->cs.family->name);
+        const struct convert_tensor *t = &im->files->tensor[i];
+        if (im->used[i] || convert_is_buffer(t->name) || is_copy(im, t->name)) continue;
+        TRY(is_tied_head(im, t->name) ? check_tied_head(im, t) : leave_out(im, t));
     }
     return WSC_OK;
 }

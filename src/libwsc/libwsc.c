@@ -216,7 +216,7 @@ int libwsc_scale(libwsc_sweep **sweep, const libwsc_params *params, const libwsc
     *sweep = wsc_alloc(WSC_MEM_APP, 1, sizeof **sweep);
     if (!*sweep) return wsc_err_exit_status(WSC_NOMEM);
     (*sweep)->n = n_counts;
-    memcpy((*sweep)->name, params->name, sizeof params->name);
+    (void)snprintf((*sweep)->name, sizeof(*sweep)->name, "%s", params->name);
     const enum wsc_err rc = run_sweep(*sweep, params, machine, num_csx, scaling);
     if (rc) libwsc_sweep_free(sweep);
     return wsc_err_exit_status(rc);

@@ -333,13 +333,14 @@ TEST(convert, wrong_configurations_are_told)
     CU_ASSERT(!hf_exists(hf_path("wrong_cs/model.mdl")));
 }
 
-/* What a family cannot have is named with its place. */
-TEST(convert, what_a_family_lacks_is_told)
-{
 #define MPT                                                                                        \
     "\"model_type\": \"mpt\", \"vocab_size\": 8, \"d_model\": 8, \"n_layers\": 1, "                \
     "\"n_heads\": 2, \"max_seq_len\": 5"
 #define ENCODER SIZES(37, 24, 2, 3, 9) ", \"intermediate_size\": 50"
+
+/* What a family cannot have is named with its place. */
+TEST(convert, what_a_family_lacks_is_told)
+{
     static const struct {
         const char *config, *why;
     } row[] = {

@@ -134,7 +134,7 @@ static void take_few_rows(const struct hw *hw, int64_t rows, struct errors *e)
                                                                                   : MESH_WSE2,
                                         .w = 2,
                                         .h = h,
-                                        .tokens = h * (i % 4 < 2 ? 4 : 16),
+                                        .tokens = (i % 4 < 2 ? 4 : 16) * (int64_t)h,
                                         .samples = 1,
                                         .features = 4,
                                         .vocab = rows,
