@@ -138,8 +138,8 @@ shift "$taken"
 
 program=$(find_wsc "$home") || exit 2
 case $program in /*) ;; *) program=$PWD/$program ;; esac
-if [ ! -r "$hostfile" ]; then
-    echo "$0: $hostfile: cannot be read" >&2
+if [ ! -r "$hostfile" ] || [ -d "$hostfile" ]; then
+    echo "$0: $hostfile: cannot be read, or is a folder" >&2
     exit 2
 fi
 find_mpirun

@@ -440,6 +440,9 @@ TEST(launch, wrong_hosts_files_are_refused_with_their_line)
     T_EQ(launch("LC_ALL=C", "mpi_launch/hosts.sh /nowhere/hosts " TINY, &said), 2);
     CU_ASSERT_PTR_NOT_NULL(strstr(said, "/nowhere/hosts: cannot be read"));
     free(said);
+    T_EQ(launch("LC_ALL=C", "mpi_launch/hosts.sh tests " TINY, &said), 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, ": tests: cannot be read, or is a folder"));
+    free(said);
     CU_ASSERT(spawn_ok("echo dead02 >%s/wrong", stand_ins()));
     T_EQ(launch("LC_ALL=C", command, &said), 1);
     CU_ASSERT_PTR_NOT_NULL(strstr(said, "answers"));

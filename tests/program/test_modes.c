@@ -444,6 +444,7 @@ TEST(modes, inspect_names_the_results_of_the_program)
         {"train/events.out.tfevents.*", "events for TensorBoard; hint: tensorboard"},
         {"trace.json", "a trace in Chrome's format; hint: Perfetto"},
         {"mesh.json", "a trace in Chrome's format; hint: Perfetto"},
+        {"kernel.json", "the result of wsc mesh; hint: docs/FILES.md"},
         {"step.goal", "a GOAL schedule; hint"},
         {"op_profile.csv", "a table of results; hint: docs/FILES.md"},
         {"links.csv", "a table of results; hint: docs/FILES.md"},
@@ -455,7 +456,8 @@ TEST(modes, inspect_names_the_results_of_the_program)
     CU_ASSERT_FATAL(spawn_ok("d=%s; %s --max_steps 2 --model_dir $d --trace $d/trace.json --goal "
                              "$d/step.goal && \"$WSC\" scale --params configs/params/tiny.yaml "
                              "--num_csx 1 --out $d 2>$d/err && \"$WSC\" mesh allreduce --trace "
-                             "$d/mesh.json --snapshot $d/snapshot.h5 --every 50",
+                             "$d/mesh.json --snapshot $d/snapshot.h5 --every 50 && "
+                             "\"$WSC\" mesh allreduce --json >$d/kernel.json",
                              dir, job_tiny()));
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
         spawn_run(&r, "\"$WSC\" inspect %s/%s", dir, file[i][0]);
