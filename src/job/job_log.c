@@ -372,6 +372,7 @@ static struct job_performance performance(const struct job_state *s)
     struct job_performance p = whereabouts(s);
     p.global_batch_size = s->train.batch.batch_size;
     p.micro_batch_size = s->train.plan.micro_batch / model_sequences(c->model);
+    p.first_step = s->run.first_step;
     p.steps = steps;
     p.virtual_time_ps = time_ps;
     p.rate = s->log.rate.rate;

@@ -114,6 +114,7 @@ static void add_performance(struct out_json *j, const struct job_performance *p)
     out_json_int(j, "params", p->params);
     out_json_int(j, "global_batch_size", p->global_batch_size);
     out_json_int(j, "micro_batch_size", p->micro_batch_size);
+    if (!p->generation) out_json_int(j, "first_step", p->first_step);
     out_json_int(j, "steps", p->steps);
     out_json_str(j, "numerics", p->numerics);
     out_json_int(j, "virtual_time_ps", p->virtual_time_ps);

@@ -30,7 +30,9 @@ struct job_fault_cost {
 };
 /** The figures of performance.json; strings are borrowed. */
 struct job_performance {
-    int64_t num_csx, ranks, roles, params, global_batch_size, micro_batch_size, steps;
+    int64_t num_csx, ranks, roles, params, global_batch_size, micro_batch_size;
+    int64_t first_step; /**< steps that earlier runs had finished; all totals are of the others */
+    int64_t steps;
     int64_t virtual_time_ps;
     double rate, global_rate; /**< as the newest log line; samples/s */
     double samples_per_s, tokens_per_s, mfu, joules_per_token;

@@ -47,6 +47,8 @@ static void resume_equals_straight(const struct halves *h)
     T_EQ(straight.n, h->total);
     CU_ASSERT(job_same_values(&straight, &resumed));
     if (!strcmp(h->options, h->later)) CU_ASSERT(job_same_times(&straight, &resumed));
+    CU_ASSERT(spawn_ok("grep -q '\"first_step\": 0,' %s/performance.json", a));
+    CU_ASSERT(spawn_ok("grep -q '\"first_step\": %d,' %s/performance.json", h->total / 2, b));
 }
 
 TEST(resume, twenty_and_twenty_are_forty_steps)

@@ -240,6 +240,7 @@ static const struct job_performance performance = {.num_csx = 16,
                                                    .params = 111053568,
                                                    .global_batch_size = 120,
                                                    .micro_batch_size = 8,
+                                                   .first_step = 7,
                                                    .steps = 50,
                                                    .virtual_time_ps = 1234567890123,
                                                    .samples_per_s = 1.0 / 3.0,
@@ -262,6 +263,7 @@ static void check_performance(json_t *o)
 {
     json_t *breakdown = json_object_get(o, "breakdown"), *from = json_object_get(o, "provenance");
     T_EQ(int_of(o, "num_csx"), 16);
+    T_EQ(int_of(o, "first_step"), 7);
     T_EQ(int_of(o, "virtual_time_ps"), 1234567890123);
     CU_ASSERT(real_of(o, "samples_per_s") == 1.0 / 3.0);
     CU_ASSERT(real_of(o, "host_tokens_per_s") == 1e4);
