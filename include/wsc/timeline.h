@@ -10,7 +10,7 @@
  *      TRY(timeline_create(&t, params, machine, &want));
  *      TRY(timeline_measure(t, params, machine));
  *      TRY(timeline_path(t, &path, &n));
- *      TRY(timeline_trace(t, "chrome_trace.json", 1000000));
+ *      TRY(timeline_trace(t, "chrome_trace.json", 1000000, &size));
  *      wsc_free(path);
  *      timeline_destroy(&t);
  *
@@ -125,11 +125,18 @@ enum wsc_err timeline_links(const struct timeline *t, struct timeline_link **lin
  *                   module of all layers, "...layers.*.self_attn.fwd" */
 enum wsc_err timeline_profile(const struct timeline *t, bool by_layer,
                               struct timeline_module **rows, int *n) WSC_CHECKED;
+/** Bars of a trace. */
+struct timeline_trace_size {
+    int64_t n_bars;  /**< of the roles that the trace shows, in its steps */
+    int64_t n_drawn; /**< in the file: the first of them */
+};
+
 /** Write chrome_trace.json of the steps to @p path, for chrome://tracing and Perfetto: all roles
  *  when they have at most @p max_events events, otherwise the slowest wafer, its path to the root,
- *  and as many other roles as fit. Requires want.trace. */
-enum wsc_err timeline_trace(const struct timeline *t, const char *path,
-                            int64_t max_events) WSC_CHECKED;
+ *  and as many other roles as fit. When these alone have more events, the file has the first of
+ *  their bars, and *@p size says so. Names of rows do not count. Requires want.trace. */
+enum wsc_err timeline_trace(const struct timeline *t, const char *path, int64_t max_events,
+                            struct timeline_trace_size *size) WSC_CHECKED;
 /** Write the step as a GOAL schedule (Hoefler, Siebert, Lumsdaine 2009; text form of LogGOPSim): a
  *  rank for each role, a `calc` for each duration, 1 for 1 ps, and messages that take no time (L =
  *  o = g = G = O = 0). The schedule ends with the step; work for which the step does not wait, such

@@ -84,8 +84,8 @@ static void drop_replaced(struct app_scale *o)
 }
 
 /* A sweep has its own systems and, by --batch_per_csx, its own sequences on each: batches and
- * micro-batches are checked for its smallest number of systems; a fixed batch for one system, as
- * what does not divide it divides no part of it. */
+ * micro-batches are checked for its smallest number of systems; a fixed batch for one system, and
+ * its parts by warn_of_uneven(). */
 static void set_batches(struct scale *s, bool batch_given)
 {
     const double most = 1e9; /* of train_input.batch_size */
@@ -554,20 +554,39 @@ static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
     return rc;
 }
 
-/* Names the node counts among which a fixed batch, of @p sequences, does not divide evenly. */
+/* A list of node counts in a warning. */
+struct counts {
+    char text[256];
+};
+
+static void add_count(struct counts *list, int64_t n)
+{
+    const size_t used = strlen(list->text);
+    (void)snprintf(list->text + used, sizeof list->text - used, "%s%lld", used ? ", " : "",
+                   (long long)n);
+}
+
+/* Names the node counts among which a fixed batch, of @p sequences, does not divide evenly, and
+ * those whose part of it has no whole number of micro-batches; one system was looked at with the
+ * params. */
 static void warn_of_uneven(const struct scale *c, int model, int64_t sequences)
 {
-    char list[256] = "";
+    struct counts uneven = {""}, smaller = {""};
+    const int64_t micro = c->params[model].train_input.micro_batch_size;
     for (int i = 0; i < c->o->num_csx.n; i++) {
-        const size_t used = strlen(list);
-        if (sequences % c->o->num_csx.item[i])
-            (void)snprintf(list + used, sizeof list - used, "%s%lld", used ? ", " : "",
-                           (long long)c->o->num_csx.item[i]);
+        const int64_t n = c->o->num_csx.item[i], share = (sequences - 1) / n + 1;
+        if (sequences % n) add_count(&uneven, n);
+        if (n > 1 && micro > 0 && share % micro) add_count(&smaller, n);
     }
-    if (*list)
+    if (*uneven.text)
         WSC_WARNING("%s: %lld sequences do not divide evenly among %s systems; the real cluster "
                     "requires it",
-                    c->name[model], (long long)sequences, list);
+                    c->name[model], (long long)sequences, uneven.text);
+    if (*smaller.text)
+        WSC_WARNING("%s: train_input.micro_batch_size: %lld does not divide the sequences of a "
+                    "system, of %lld on %s systems: the last of its micro-batches, or the only "
+                    "one, has fewer",
+                    c->name[model], (long long)micro, (long long)sequences, smaller.text);
 }
 
 /* The batches that do not grow with the systems. */

@@ -4,6 +4,7 @@
  * trace and schedule. */
 #include "step_report.h"
 
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 void app_breakdown_fini(struct app_breakdown *b)
@@ -33,12 +34,25 @@ static enum wsc_err collect(struct app_breakdown *b, const struct timeline *t)
     return WSC_OK;
 }
 
+/* The trace, with a warning where it ends before the step. */
+static enum wsc_err write_trace(const struct timeline *t, const char *path)
+{
+    enum { MOST_EVENTS = 120000 };
+    struct timeline_trace_size size;
+    TRY(timeline_trace(t, path, MOST_EVENTS, &size));
+    if (size.n_drawn < size.n_bars)
+        WSC_WARNING("%s: has the first %lld of %lld bars, because a trace has at most %d events; "
+                    "hint: fewer steps of runconfig.op_profiler_config, or fewer micro-batches or "
+                    "layers",
+                    path, (long long)size.n_drawn, (long long)size.n_bars, MOST_EVENTS);
+    return WSC_OK;
+}
+
 enum wsc_err app_breakdown_make(struct app_breakdown *b, const struct timeline *t,
                                 const char *trace, const char *goal)
 {
-    enum { MOST_TRACE_EVENTS = 120000 };
     enum wsc_err rc = collect(b, t);
-    if (!rc && trace) rc = timeline_trace(t, trace, MOST_TRACE_EVENTS);
+    if (!rc && trace) rc = write_trace(t, trace);
     if (!rc && goal) rc = timeline_goal(t, goal);
     if (rc) app_breakdown_fini(b);
     return rc;

@@ -166,16 +166,35 @@ static bool read_percent(const char *text, double *share)
     return true;
 }
 
-/* `1 us..5 us` around @p value. */
-static bool read_range(const struct conf_key *key, const char *text, double value,
-                       struct hw_source *s)
+/* `1 us..5 us`; false when the text has another form. */
+static bool read_range(const struct conf_key *key, const char *text, struct hw_source *s)
 {
     char low[CONF_QUOTE_BYTES];
     const char *dots = strstr(text, "..");
     if (!dots || (size_t)(dots - text) >= sizeof low) return false;
     (void)snprintf(low, sizeof low, "%.*s", (int)(dots - text), text);
-    if (read_number(key, low, &s->low) || read_number(key, dots + 2, &s->high)) return false;
-    return s->low >= key->min && s->low <= value && value <= s->high && s->high <= key->max;
+    return !read_number(key, low, &s->low) && !read_number(key, dots + 2, &s->high);
+}
+
+/* The range that was read has the value of the constant, and lies within that of the key. */
+static void check_range(struct conf_parse *p, const struct hw_constant *constant, double value,
+                        const struct conf_node *text, const struct hw_source *s)
+{
+    const struct conf_key *key = key_of(constant);
+    char shown[48], low[48], high[48];
+    if (!(s->low <= value && value <= s->high)) {
+        hw_constant_write(constant, value, shown, sizeof shown);
+        conf_diag_error(p->diag, text->pos, key->path,
+                        "uncertainty: %s is no range around the value, %s; hint: another range, a "
+                        "percentage, or no uncertainty",
+                        text->text, shown);
+    } else if (s->low < key->min || s->high > key->max) {
+        hw_constant_write(constant, key->min, low, sizeof low);
+        hw_constant_write(constant, key->max, high, sizeof high);
+        conf_diag_error(p->diag, text->pos, key->path,
+                        "uncertainty: %s is not in the range of the key, %s..%s", text->text, low,
+                        high);
+    }
 }
 
 void hw_uncertainty_read(struct conf_parse *p, int row, const struct conf_node *text,
@@ -199,10 +218,11 @@ void hw_uncertainty_read(struct conf_parse *p, int row, const struct conf_node *
     const bool scalar = text->kind == CONF_NODE_SCALAR;
     if (scalar && read_percent(text->text, &share))
         spread(key, value, 1 - share, 1 + share, s);
-    else if (!scalar || !read_range(key, text->text, value, s))
+    else if (scalar && read_range(key, text->text, s))
+        check_range(p, &constant, value, text, s);
+    else
         conf_diag_error(p->diag, text->pos, key->path,
-                        "uncertainty: expected a percentage (10 %%) or a range around the value "
-                        "(LOW..HIGH), got %s",
+                        "uncertainty: expected a percentage (10 %%) or a range (LOW..HIGH), got %s",
                         conf_node_describe(text, shown));
 }
 

@@ -43,8 +43,9 @@ static struct hw_source *source_of(struct hw_machine *c, const struct conf_table
     return &c->source[n];
 }
 
-/* Kind, source and uncertainty of a constant, whose value has been read. */
-static void read_source(struct conf_parse *p, int row, const struct conf_node *map)
+/* Kind, source and uncertainty of a constant, whose value has been read; no uncertainty when the
+ * value is wrong, because every range would be wrong beside it. */
+static void read_source(struct conf_parse *p, int row, const struct conf_node *map, bool has_value)
 {
     const char *path = p->table->key[row].path;
     struct hw_source *s = source_of((struct hw_machine *)(void *)p->out, p->table, row);
@@ -67,7 +68,7 @@ static void read_source(struct conf_parse *p, int row, const struct conf_node *m
     s->is_set = value->pos.line < 0;
     if (uncertainty && uncertainty->kind == CONF_NODE_SCALAR)
         s->uncertainty = wsc_strdup(WSC_MEM_CONF, uncertainty->text);
-    if (!s->kind) return;
+    if (!s->kind || !has_value) return;
     hw_uncertainty_read(p, row, uncertainty, s);
     hw_correlation_read(p, row, conf_node_find(map, "correlation"), s);
 }
@@ -140,8 +141,9 @@ static void read_row(struct conf_parse *p, int row, const struct conf_node *node
         if (known) conf_diag_error(p->diag, node->pos, key->path, "%s is missing", parts[i]);
     }
     if (!whole) return;
+    const int n_errors = p->diag->n_errors;
     conf_key_read(p, row, conf_node_find(node, "value"));
-    read_source(p, row, node);
+    read_source(p, row, node, p->diag->n_errors == n_errors);
 }
 
 /* A value from the command line is what the user wants to see, without a doubt; a map is taken as

@@ -14,43 +14,78 @@ static bool changes(const struct zoo_sparsities *s)
     return false;
 }
 
-/* A step in the second half of the run that ends with an update by gradients, of the first entry
- * that has one, and how many there are; -1: none. */
-static int64_t dense_step(const struct zoo_sparsities *s, int64_t steps, int64_t *n)
+/* A step that ends with an update by gradients of entry @p e; -1: none. */
+static int64_t dense_step(const struct zoo_sparsity *e, int64_t steps)
 {
-    for (int i = 0; i < s->n; i++) {
-        const struct zoo_sparsity *e = &s->entry[i];
-        *n = zoo_sparsity_n_updates(e, steps) - zoo_sparsity_n_updates(e, 0);
-        if (e->algorithm != ZOO_SPARSITY_RIGL || *n < 1) continue;
-        for (int64_t t = SCALING_WARM_UP; t < steps; t++)
-            if (zoo_sparsity_needs_dense_gradient(e, t)) return t;
-    }
+    if (e->algorithm != ZOO_SPARSITY_RIGL) return -1;
+    for (int64_t t = SCALING_WARM_UP; t < steps; t++)
+        if (zoo_sparsity_needs_dense_gradient(e, t)) return t;
     return -1;
 }
 
-/* What an update by gradients adds to its step and the next one, ps: against steps without. */
-static enum wsc_err extra_of_updates(const struct scaling_model *model,
-                                     const struct hw_machine *cluster, int64_t step,
-                                     const struct scaling_row *row, int64_t *ps)
+/* A model whose updates by gradients are left out. */
+struct without_updates {
+    struct zoo_params params;
+    struct zoo_sparsity entry[ZOO_MAX_SPARSITIES];
+    struct scaling_model model;
+};
+
+/* Fix each entry with updates by gradients, but entry @p but (-1: none), at its sparsity of @p
+ * step.
+ */
+static void leave_updates_out(struct without_updates *w, const struct scaling_model *model,
+                              int64_t step, int but)
+{
+    w->params = *model->params; /* a shallow copy */
+    for (int i = 0; i < w->params.sparsity.n; i++) {
+        struct zoo_sparsity *e = &w->entry[i];
+        *e = model->params->sparsity.entry[i];
+        if (i == but || e->algorithm != ZOO_SPARSITY_RIGL) continue;
+        e->sparsity = (struct zoo_fraction){.kind = ZOO_FRACTION_CONSTANT,
+                                            .init = (double)zoo_sparsity_after(e, step)};
+        e->algorithm = ZOO_SPARSITY_STATIC;
+    }
+    w->params.sparsity.entry = w->entry;
+    w->model = (struct scaling_model){model->name, &w->params};
+}
+
+/* What an update of entry @p entry adds to its step and the next one, ps: against steps without.
+ * When every step ends with one, its part of both. */
+static enum wsc_err extra_of_update(const struct scaling_model *model,
+                                    const struct hw_machine *cluster, int entry, int64_t step,
+                                    const struct scaling_row *row, int64_t *ps)
 {
     struct hw_machine even = *cluster; /* a shallow copy: steps that differ in nothing else */
     struct scaling_place place = {row->num_csx, row->global_batch, step - SCALING_WARM_UP, 2,
                                   false};
-    struct zoo_params params = *model->params;
-    struct zoo_sparsity fixed[ZOO_MAX_SPARSITIES];
-    const struct scaling_model without = {model->name, &params};
+    struct without_updates others, all;
     struct scaling_row with, usual;
     even.effects.jitter = false;
-    for (int i = 0; i < params.sparsity.n; i++) {
-        fixed[i] = params.sparsity.entry[i];
-        fixed[i].sparsity = (struct zoo_fraction){
-            .kind = ZOO_FRACTION_CONSTANT, .init = (double)zoo_sparsity_after(&fixed[i], step)};
-        fixed[i].algorithm = ZOO_SPARSITY_STATIC;
+    leave_updates_out(&others, model, step, entry);
+    leave_updates_out(&all, model, step, -1);
+    TRY(scaling_point_at(&others.model, &even, &place, &with));
+    TRY(scaling_point_at(&all.model, &even, &place, &usual));
+    const bool both =
+        zoo_sparsity_needs_dense_gradient(&model->params->sparsity.entry[entry], step + 1);
+    *ps = (both ? 1 : place.n_measured) * (with.step_time_ps - usual.step_time_ps);
+    return WSC_OK;
+}
+
+/* What all updates by gradients add to a step of the run, in the mean, ps. */
+static enum wsc_err extra_of_updates(const struct scaling_model *model,
+                                     const struct hw_machine *cluster, int64_t steps,
+                                     const struct scaling_row *row, int64_t *ps)
+{
+    *ps = 0;
+    for (int i = 0; i < model->params->sparsity.n; i++) {
+        const struct zoo_sparsity *e = &model->params->sparsity.entry[i];
+        const int64_t step = dense_step(e, steps);
+        int64_t extra = 0;
+        if (step < 0) continue;
+        TRY(extra_of_update(model, cluster, i, step, row, &extra));
+        const int64_t n = zoo_sparsity_n_updates(e, steps) - zoo_sparsity_n_updates(e, 0);
+        *ps += (int64_t)((double)extra * (double)n / (double)steps);
     }
-    params.sparsity.entry = fixed;
-    TRY(scaling_point_at(model, &even, &place, &with));
-    TRY(scaling_point_at(&without, &even, &place, &usual));
-    *ps = place.n_measured * (with.step_time_ps - usual.step_time_ps);
     return WSC_OK;
 }
 
@@ -70,22 +105,21 @@ enum wsc_err scaling_over_schedule(const struct scaling_model *model,
                                    const struct hw_machine *cluster, int64_t steps,
                                    struct scaling_row *row)
 {
-    const struct zoo_sparsities *s = &model->params->sparsity;
-    int64_t ps = 0, n_updates = 0;
+    int64_t ps = 0, extra = 0;
     double useful = 0;
-    if (!changes(s) || steps < PLACES) return WSC_OK;
+    if (!changes(&model->params->sparsity) || steps < PLACES) return WSC_OK;
     for (int i = 0; i < PLACES; i++) {
         const struct scaling_place place = {row->num_csx, row->global_batch,
                                             steps * (2 * (int64_t)i + 1) / (int64_t)(2 * PLACES), 0,
                                             false};
         struct scaling_row here;
-        TRY(scaling_point_at(model, cluster, &place, &here));
+        struct without_updates w;
+        leave_updates_out(&w, model, place.first_step + SCALING_WARM_UP, -1);
+        TRY(scaling_point_at(&w.model, cluster, &place, &here));
         ps += here.step_time_ps / PLACES;
         useful += here.useful_flop_per_token / PLACES;
     }
-    const int64_t step = dense_step(s, steps, &n_updates);
-    int64_t extra = 0;
-    if (step >= 0) TRY(extra_of_updates(model, cluster, step, row, &extra));
-    set_step_time(row, ps + (int64_t)((double)extra * (double)n_updates / (double)steps), useful);
+    TRY(extra_of_updates(model, cluster, steps, row, &extra));
+    set_step_time(row, ps + extra, useful);
     return WSC_OK;
 }

@@ -11,15 +11,18 @@
 
 /* ---- which roles ----------------------------------------------------------------------------- */
 
-/* Events that a role's bars make: each may have an arrow, which has two ends. */
-enum { EVENTS_PER_BAR = 3 };
-
 struct timeline_trace_choice {
     const struct timeline *t;
-    int64_t *count; /* owned: bars of each role */
-    bool *shown;    /* owned */
-    int64_t left;   /* events that still fit */
+    int64_t *events; /* owned: that a role adds to those of its parent, at most */
+    bool *shown;     /* owned */
+    int *n_children; /* owned: of each role, those that are shown */
+    int64_t left;    /* events that still fit */
 };
+
+static bool goes_down(const struct timeline_bar *s)
+{
+    return s->kind == TIMELINE_DOWN || s->kind == TIMELINE_STAGE;
+}
 
 /* The role above in the tree; -1 at the root. */
 static int parent_of(const struct timeline *t, int role)
@@ -34,35 +37,53 @@ static void show(struct timeline_trace_choice *c, int role, bool anyway)
 {
     int64_t events = 0;
     for (int r = role; r >= 0; r = parent_of(c->t, r))
-        if (!c->shown[r]) events += EVENTS_PER_BAR * c->count[r];
+        if (!c->shown[r]) events += c->events[r];
     if (events > c->left && !anyway) return;
     c->left -= events;
     for (int r = role; r >= 0; r = parent_of(c->t, r))
         c->shown[r] = true;
 }
 
+/* Events of each role: its bars, the two ends of the arrow to each that goes down, and of the
+ * arrow from its own sums to each bar of its parent that goes up. To the update of a shard leads an
+ * arrow from the root. */
+static void count_events(struct timeline_trace_choice *c, int64_t *n_up)
+{
+    const struct stream_topology *tree = c->t->machine;
+    for (int64_t i = 0; i < c->t->n_bars; i++) {
+        const struct timeline_bar *s = &c->t->bar[i];
+        const bool shard = s->role < tree->n_shards;
+        c->events[s->role] += goes_down(s) != shard ? 3 : 1;
+        n_up[s->role] += !goes_down(s);
+    }
+    for (int role = tree->n_shards; role < tree->n_roles; role++) {
+        const int parent = parent_of(c->t, role);
+        if (parent >= tree->n_shards) c->events[role] += 2 * n_up[parent];
+    }
+}
+
 /* The slowest wafer first, then wafers and shards in their order as long as events are left. */
 static void choose(struct timeline_trace_choice *c)
 {
     const struct stream_topology *tree = c->t->machine;
-    for (int64_t i = 0; i < c->t->n_bars; i++)
-        c->count[c->t->bar[i].role]++;
     show(c, c->t->slowest, true);
     for (int w = 0; w < tree->n_wafers; w++)
         show(c, stream_role_of_wafer(tree, w), false);
     for (int m = 0; m < tree->n_shards; m++)
         show(c, stream_role_of_shard(tree, m), false);
+    for (int k = 0; k < c->t->n_joints; k++)
+        c->n_children[c->t->joint[k].parent] += c->shown[c->t->joint[k].child];
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* What is drawn, to where, and how much still may be. */
+/* What is drawn, and to where. */
 struct timeline_trace_file {
     const struct timeline *t;
     struct out_trace *out;
     const bool *shown;
     int64_t *last[2]; /* owned: by role, its newest bar down and up */
-    int64_t n_arrows, left;
+    int64_t n_arrows;
 };
 
 /* Roles of a kind are one group of rows. */
@@ -117,7 +138,7 @@ static void draw_arrows(struct timeline_trace_file *d, int64_t i)
     const struct timeline_bar *s = &d->t->bar[i];
     const int64_t *down = d->last[0], *up = d->last[1];
     const int parent = parent_of(d->t, s->role);
-    if (s->kind == TIMELINE_DOWN || s->kind == TIMELINE_STAGE) {
+    if (goes_down(s)) {
         if (parent >= 0 && d->shown[parent] && down[parent] >= 0)
             draw_arrow(d, &d->t->bar[down[parent]], s);
         if (s->kind == TIMELINE_DOWN) d->last[0][s->role] = i;
@@ -131,28 +152,45 @@ static void draw_arrows(struct timeline_trace_file *d, int64_t i)
     if (s->kind == TIMELINE_UP) d->last[1][s->role] = i;
 }
 
-/* Bars in the order of the plan until the events are used up. */
-static void draw_bars(struct timeline_trace_file *d)
+static void draw_bar(struct timeline_trace_file *d, int64_t i)
 {
-    for (int64_t i = 0; i < d->t->n_bars && d->left > 0; i++) {
-        const struct timeline_bar *s = &d->t->bar[i];
-        char name[96] = "update";
-        int index;
-        if (!d->shown[s->role]) continue;
-        if (s->kind != TIMELINE_UPDATE)
-            timeline_transfer_name(d->t, s->transfer, name, sizeof name);
-        out_trace_bar(d->out, group_of(d->t, s->role, &index), row_of(d->t, s), name, s->begin_ps,
-                      s->end_ps, s->bytes);
-        draw_arrows(d, i);
-        d->left -= EVENTS_PER_BAR;
+    const struct timeline_bar *s = &d->t->bar[i];
+    char name[96] = "update";
+    int index;
+    if (s->kind != TIMELINE_UPDATE) timeline_transfer_name(d->t, s->transfer, name, sizeof name);
+    out_trace_bar(d->out, group_of(d->t, s->role, &index), row_of(d->t, s), name, s->begin_ps,
+                  s->end_ps, s->bytes);
+    draw_arrows(d, i);
+}
+
+/* Events of a bar, at most: itself, and the ends of the arrows from the parent on the way down,
+ * from the children on the way up. */
+static int64_t events_of(const struct timeline_trace_choice *c, const struct timeline_bar *s)
+{
+    const bool shard = s->role < c->t->machine->n_shards;
+    return 1 + 2 * (int64_t)(goes_down(s) ? !shard : c->n_children[s->role]);
+}
+
+/* Bars in the order of the plan until @p left events are used up; counts those of roles that are
+ * shown, and those that are drawn. */
+static void draw_bars(struct timeline_trace_file *d, const struct timeline_trace_choice *c,
+                      int64_t left, struct timeline_trace_size *size)
+{
+    for (int64_t i = 0; i < d->t->n_bars; i++) {
+        if (!d->shown[d->t->bar[i].role]) continue;
+        size->n_bars++;
+        left -= events_of(c, &d->t->bar[i]);
+        if (left < 0) continue;
+        size->n_drawn++;
+        draw_bar(d, i);
     }
 }
 
-static enum wsc_err draw_file(const struct timeline *t, const bool *shown, const char *path,
-                              int64_t max_events)
+static enum wsc_err draw_file(const struct timeline_trace_choice *c, const char *path,
+                              int64_t max_events, struct timeline_trace_size *size)
 {
-    struct timeline_trace_file d = {.t = t, .shown = shown, .left = max_events};
-    const int n = t->machine->n_roles;
+    struct timeline_trace_file d = {.t = c->t, .shown = c->shown};
+    const int n = c->t->machine->n_roles;
     d.last[0] = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *d.last[0]);
     d.last[1] = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *d.last[1]);
     enum wsc_err rc = d.last[0] && d.last[1] ? WSC_OK : WSC_NOMEM;
@@ -161,7 +199,7 @@ static enum wsc_err draw_file(const struct timeline *t, const bool *shown, const
         for (int i = 0; i < n; i++)
             d.last[0][i] = d.last[1][i] = -1;
         name_rows(&d);
-        draw_bars(&d);
+        draw_bars(&d, c, max_events, size);
         rc = out_trace_close(&d.out);
     }
     wsc_free(d.last[0]);
@@ -169,16 +207,25 @@ static enum wsc_err draw_file(const struct timeline *t, const bool *shown, const
     return rc;
 }
 
-enum wsc_err timeline_trace(const struct timeline *t, const char *path, int64_t max_events)
+enum wsc_err timeline_trace(const struct timeline *t, const char *path, int64_t max_events,
+                            struct timeline_trace_size *size)
 {
-    const int n = t->machine->n_roles;
+    const size_t n = (size_t)t->machine->n_roles;
     struct timeline_trace_choice c = {.t = t, .left = max_events};
-    c.count = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *c.count);
-    c.shown = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *c.shown);
-    enum wsc_err rc = c.count && c.shown ? WSC_OK : WSC_NOMEM;
-    if (!rc) choose(&c);
-    if (!rc) rc = draw_file(t, c.shown, path, max_events);
-    wsc_free(c.count);
+    int64_t *n_up = wsc_alloc(WSC_MEM_TIMELINE, n, sizeof *n_up);
+    *size = (struct timeline_trace_size){0};
+    c.events = wsc_alloc(WSC_MEM_TIMELINE, n, sizeof *c.events);
+    c.shown = wsc_alloc(WSC_MEM_TIMELINE, n, sizeof *c.shown);
+    c.n_children = wsc_alloc(WSC_MEM_TIMELINE, n, sizeof *c.n_children);
+    enum wsc_err rc = n_up && c.events && c.shown && c.n_children ? WSC_OK : WSC_NOMEM;
+    if (!rc) {
+        count_events(&c, n_up);
+        choose(&c);
+        rc = draw_file(&c, path, max_events, size);
+    }
+    wsc_free(n_up);
+    wsc_free(c.events);
     wsc_free(c.shown);
+    wsc_free(c.n_children);
     return rc;
 }

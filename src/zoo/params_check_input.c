@@ -78,6 +78,7 @@ static void check_input(struct conf_parse *p, struct zoo_input *in, bool trainin
     check_data(p, in, training ? "train_input" : "eval_input", &params->model);
     if (b < 1 || n < 1) return;
     const int64_t share = (b - 1) / n + 1; /* the largest share */
+    const char *whose = n > 1 ? "a system" : "the batch";
     if (b % n)
         conf_diag_warn(p->diag, conf_parse_place(p, batch, NULL), batch,
                        "%lld sequences do not divide evenly among %lld systems; the real cluster "
@@ -85,13 +86,13 @@ static void check_input(struct conf_parse *p, struct zoo_input *in, bool trainin
                        (long long)b, (long long)n);
     if (m > share)
         conf_diag_warn(p->diag, conf_parse_place(p, micro, NULL), micro,
-                       "%lld is taken as %lld, the sequences of a system", (long long)m,
-                       (long long)share);
+                       "%lld is taken as %lld, the sequences of %s", (long long)m, (long long)share,
+                       whose);
     else if (m > 0 && share % m)
         conf_diag_warn(p->diag, conf_parse_place(p, micro, NULL), micro,
-                       "%lld does not divide the %lld sequences of a system: the last of its "
+                       "%lld does not divide the %lld sequences of %s: the last of its "
                        "micro-batches has %lld and leaves lanes idle",
-                       (long long)m, (long long)share, (long long)(share % m));
+                       (long long)m, (long long)share, whose, (long long)(share % m));
     if (training && params->reduction_leaf > b)
         conf_diag_error(p->diag, conf_parse_place(p, "reduction_leaf", NULL), "reduction_leaf",
                         "must be at most train_input.batch_size, %lld, got %lld", (long long)b,

@@ -366,6 +366,31 @@ TEST(scale, a_fixed_batch_that_does_not_divide_warns)
     spawn_free(&r);
 }
 
+/* 12 sequences are 3, 2 and 1 on 4, 6 and 12 systems: micro-batches of 2 fit 6 of them, those of 8
+ * none. */
+TEST(scale, a_micro_batch_that_does_not_divide_a_part_warns)
+{
+    static const char sweep[] =
+        "\"$WSC\" scale --params configs/params/tiny.yaml --set train_input.batch_size=12 "
+        "--num_csx "
+        "4,6,12 --out %s --scaling strong --set train_input.micro_batch_size=%d";
+    struct spawn_result r;
+    spawn_run(&r, sweep, job_path("parts"), 2);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "tiny: train_input.micro_batch_size: 2 does not divide "
+                                         "the sequences of a system, of 12 on 4, 12 systems:"));
+    spawn_free(&r);
+    spawn_run(&r, sweep, job_path("parts"), 8);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "8 does not divide the 12 sequences of the batch"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "of a system, of 12 on 4, 6, 12 systems:"));
+    spawn_free(&r);
+    spawn_run(&r, sweep, job_path("parts"), 1);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NULL(strstr(r.err, "micro_batch_size"));
+    spawn_free(&r);
+}
+
 /* The batch of a system has one source; what else is asked of it has a warning. */
 TEST(scale, a_batch_that_an_option_replaces_warns)
 {

@@ -153,3 +153,20 @@ TEST(traces, a_restart_says_what_it_does_not_know)
                        job_tiny(), dir, dir));
     CU_ASSERT(check_path(dir, "before the record", &step_ps) > 0);
 }
+
+/* 1000 micro-batches: more than a trace holds, even of one wafer. */
+TEST(traces, one_that_ends_early_says_so)
+{
+    struct spawn_result r;
+    char dir[300];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("trace_early"));
+    spawn_run(
+        &r,
+        "%s --num_csx 2 --num_steps 1 --numerics none --set train_input.batch_size=2000 --set "
+        "train_input.micro_batch_size=1 --model_dir %s --trace %s/t.json",
+        job_tiny(), dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "t.json: has the first "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "a trace has at most 120000 events"));
+    spawn_free(&r);
+}

@@ -67,9 +67,13 @@ TEST(hw_constants, a_wrong_uncertainty_is_told)
 {
     check_bad(CLOCK("assumed", ", uncertainty: 10"),
               "wafer.clock: uncertainty: expected a percentage (10 %) or a range");
-    check_bad(CLOCK("assumed", ", uncertainty: 2 GHz..3 GHz"), "or a range around the value");
-    check_bad(CLOCK("assumed", ", uncertainty: 800..1200"), "or a range around the value");
-    check_bad(CLOCK("assumed", ", uncertainty: 120 %"), "or a range around the value");
+    check_bad(CLOCK("assumed", ", uncertainty: 2 GHz..3 GHz"),
+              "2 GHz..3 GHz is no range around the value, 1 GHz; hint: another range");
+    check_bad(CLOCK("assumed", ", uncertainty: 1.1 GHz..850 MHz"), "is no range around the value");
+    check_bad(CLOCK("assumed", ", uncertainty: 0 Hz..2 GHz"),
+              "is not in the range of the key, 1 kHz");
+    check_bad(CLOCK("assumed", ", uncertainty: 800..1200"), "or a range (LOW..HIGH), got");
+    check_bad(CLOCK("assumed", ", uncertainty: 120 %"), "or a range (LOW..HIGH), got");
     check_bad("cluster.stream.granularity={value: block, kind: assumed, source: a test, "
               "uncertainty: 10 %}",
               "the value is no number");

@@ -213,9 +213,12 @@ static int count(const char *text, const char *what)
     return n;
 }
 
-static void check_trace(int64_t max_events, int *bars, int *arrows)
+/* The bars and arrows of a trace of at most @p max_events events; @p n_bars: of the roles that it
+ * shows. */
+static void check_trace(int64_t max_events, int *bars, int *arrows, int *n_bars)
 {
     static const char *const sets[] = {"cluster.memoryx.shards=3", NULL};
+    struct timeline_trace_size size;
     struct small_config config;
     struct timeline *t = NULL;
     char path[160], *text = NULL;
@@ -224,11 +227,13 @@ static void check_trace(int64_t max_events, int *bars, int *arrows)
     T_OK(small_config_init(&config, 5, sets));
     const struct timeline_want want = {.first_step = 2, .n_steps = 2, .trace = true};
     T_OK(make_timeline(&t, &config, want));
-    T_OK(timeline_trace(t, path, max_events));
+    T_OK(timeline_trace(t, path, max_events, &size));
     T_OK(conf_read_file(path, &text, &n));
     *bars = count(text, "\"ph\": \"X\"");
     *arrows = count(text, "\"ph\": \"s\"");
     T_EQ(*arrows, count(text, "\"ph\": \"f\""));
+    T_EQ(*bars, size.n_drawn);
+    *n_bars = (int)size.n_bars;
     static const char head[] = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
     CU_ASSERT(!strncmp(text, head, sizeof head - 1));
     wsc_free(text);
@@ -242,10 +247,22 @@ static void check_trace(int64_t max_events, int *bars, int *arrows)
  * each shard updates once. */
 TEST(timeline, the_trace_has_a_bar_for_everything)
 {
-    int bars, arrows, few, few_arrows;
-    check_trace(100000, &bars, &arrows);
+    int bars, arrows, n_bars;
+    check_trace(100000, &bars, &arrows, &n_bars);
     T_EQ(bars, 2 * ((3 + 3) * 8 + 5 * 8 + (5 + 2 + 3) * 4 + 3));
+    T_EQ(bars, n_bars);
     CU_ASSERT(arrows > bars / 2);
-    check_trace(300, &few, &few_arrows);
-    CU_ASSERT(few > 0 && few + 2 * few_arrows <= 300 && few < bars);
+}
+
+/* The root has an arrow from each child for each shard, so that it has more arrows than bars. The
+ * slowest wafer, its leaf, the root and a shard have 2 * (4 * 8 + (1 + 1 + 3) * 4 + 1) bars. */
+TEST(timeline, the_trace_is_bounded)
+{
+    const int least = 2 * (4 * 8 + 5 * 4 + 1);
+    int bars, arrows, n_bars;
+    for (int most = 20; most < 1200; most += 20) {
+        check_trace(most, &bars, &arrows, &n_bars);
+        CU_ASSERT(bars > 0 && bars + 2 * arrows <= most);
+        CU_ASSERT(n_bars >= least && (bars == n_bars || n_bars == least));
+    }
 }
