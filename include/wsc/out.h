@@ -74,7 +74,7 @@ void out_step_time(char *text, int size, int64_t ps);
 void out_params(char *text, int size, int64_t params);
 
 /** Write seconds in units for people: `90 s`, `26 h`, `3.9 days`, `2.1 years`; three digits. A unit
- *  is used from two of it on. */
+ *  is used from two of it on. Infinity is `never ends`. */
 void out_duration(char *text, size_t size, double seconds);
 
 /* ---- JSON out -------------------------------------------------------------------------------- */

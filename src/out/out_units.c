@@ -66,7 +66,9 @@ void out_params(char *text, int size, int64_t params)
 void out_duration(char *text, size_t size, double seconds)
 {
     const double minute = 60, hour = 3600, day = 86400, year = 365.25 * day;
-    if (seconds < 2 * minute)
+    if (isinf(seconds))
+        (void)snprintf(text, size, "never ends");
+    else if (seconds < 2 * minute)
         (void)snprintf(text, size, "%.3g s", seconds);
     else if (seconds < 2 * hour)
         (void)snprintf(text, size, "%.3g min", seconds / minute);

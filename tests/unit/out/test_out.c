@@ -39,6 +39,23 @@ TEST(out_units, three_significant_digits)
     T_STR(text, "inf");
 }
 
+/* A unit is used from two of it on. */
+TEST(out_units, durations_are_in_units_for_people)
+{
+    static const struct {
+        double seconds;
+        const char *text;
+    } row[] = {
+        {0.25, "0.25 s"},        {119, "119 s"},     {120, "2 min"},    {7199, "120 min"},
+        {7200, "2 h"},           {172800, "2 days"}, {6e7, "694 days"}, {2 * 31557600, "2 years"},
+        {INFINITY, "never ends"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[32];
+        out_duration(text, sizeof text, row[i].seconds);
+        T_STR(text, row[i].text);
+    }
+}
+
 TEST(out_units, a_percentage_that_shows_as_zero_has_no_minus)
 {
     static const struct {
