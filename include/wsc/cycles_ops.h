@@ -172,8 +172,12 @@ double cycles_head_norm(const struct cycles_layout *l);
 double cycles_head_norm_input_gradient(const struct cycles_layout *l);
 /** Gradients of the gain and the bias of the norm of heads, separate for each head. */
 double cycles_head_norm_vector_gradient(const struct cycles_layout *l);
-/** The model's nonlinearity, or its derivative, for @p features features per PE. */
-double cycles_nonlinearity(const struct cycles_layout *l, double features);
+/** Cycles of scalar code for one element of activation @p f, or of its derivative, where an
+ *  exponential takes @p exp cycles and a division @p divide. Derived from the operations of each
+ *  (docs/MODEL.md): a comparison, a copy and a multiplication take one cycle each. */
+double cycles_function(enum zoo_nonlinearity f, double exp, double divide);
+/** Activation @p f, or its derivative, of @p features features per PE. */
+double cycles_nonlinearity(const struct cycles_layout *l, enum zoo_nonlinearity f, double features);
 /** Soft cap of @p logits logits per PE; 0 if the model has none. */
 double cycles_logit_cap(const struct cycles_layout *l, double logits);
 /** Gradient of the soft cap, from the kept tanh. */

@@ -29,6 +29,10 @@ static const struct {
                   {MODEL_PART_HEAD, MODEL_SCALEF_W, 2}};
 enum { N_CONDITIONS = sizeof conditions / sizeof *conditions };
 
+/* Before each of its matrices a row passes through SiLU, which is the only function that the params
+ * of diffusion transformers may have. */
+static const enum zoo_nonlinearity function = ZOO_SILU;
+
 bool cycles_begins_condition(enum model_tensor_kind kind)
 {
     for (int i = 0; i < N_CONDITIONS; i++)
@@ -103,7 +107,7 @@ void cycles_conditions_forward(const struct cycles_layout *l, enum model_part pa
     const double tokens = l->hidden.k * l->t;
     if (!n) return;
     for (int i = 0; i < n; i++) {
-        c->elementwise += cycles_nonlinearity(&s, s.hidden.k);
+        c->elementwise += cycles_nonlinearity(&s, function, s.hidden.k);
         linear(&s, &s.hidden, kind[i], c);
     }
     c->elementwise += spread(l, n) + cycles_mul_tiles(l, tokens);
@@ -125,7 +129,8 @@ void cycles_conditions_backward(const struct cycles_layout *l, enum model_part p
     for (int i = 0; i < n; i++) {
         c->products += cycles_product(&s, &s.hidden, s.hidden.n, cycles_density_of(l, kind[i]));
         linear_gradient(&s, &s.hidden, kind[i], c);
-        c->elementwise += 2 * cycles_nonlinearity(&s, s.hidden.k) + cycles_residual(&s, s.hidden.k);
+        c->elementwise +=
+            2 * cycles_nonlinearity(&s, function, s.hidden.k) + cycles_residual(&s, s.hidden.k);
     }
 }
 
@@ -155,8 +160,8 @@ void cycles_patches_forward(const struct cycles_layout *l, struct cycles_breakdo
     if (has_positions(l)) c->elementwise += cycles_residual(l, l->hidden.k);
     linear(&s, &times, MODEL_TIME0_W, c);
     linear(&s, &s.hidden, MODEL_TIME1_W, c);
-    c->elementwise += cycles_nonlinearity(&s, s.hidden.k) + cycles_gather(&s, (double)l->model->V) +
-                      cycles_residual(&s, s.hidden.k);
+    c->elementwise += cycles_nonlinearity(&s, function, s.hidden.k) +
+                      cycles_gather(&s, (double)l->model->V) + cycles_residual(&s, s.hidden.k);
 }
 
 /* The value between the two layers of the time-step embedding is recomputed. */
@@ -172,7 +177,7 @@ void cycles_patches_backward(const struct cycles_layout *l, struct cycles_breakd
     linear_gradient(&s, &s.hidden, MODEL_TIME1_W, c);
     linear_gradient(&s, &times, MODEL_TIME0_W, c);
     c->elementwise +=
-        2 * cycles_nonlinearity(&s, s.hidden.k) + cycles_scatter(&s, (double)l->model->V);
+        2 * cycles_nonlinearity(&s, function, s.hidden.k) + cycles_scatter(&s, (double)l->model->V);
 }
 
 double cycles_patches_first(const struct cycles_layout *l)

@@ -122,14 +122,16 @@ static double ffn1_gradients(const struct cycles_layout *l)
 static double activation(const struct cycles_layout *l)
 {
     const double n = l->filter.k * l->t;
-    return cycles_nonlinearity(l, l->filter.k) + (l->model->gated ? cycles_mul_tiles(l, n) : 0);
+    return cycles_nonlinearity(l, l->model->nonlinearity, l->filter.k) +
+           (l->model->gated ? cycles_mul_tiles(l, n) : 0);
 }
 
 /** Derivative of activation(), with respect to both halves of a gated network. */
 static double activation_gradient(const struct cycles_layout *l)
 {
     const double n = l->filter.k * l->t;
-    return cycles_nonlinearity(l, l->filter.k) + (l->model->gated ? 2 * cycles_mul_tiles(l, n) : 0);
+    return cycles_nonlinearity(l, l->model->nonlinearity, l->filter.k) +
+           (l->model->gated ? 2 * cycles_mul_tiles(l, n) : 0);
 }
 
 /* ---- head ------------------------------------------------------------------------------------ */
@@ -175,7 +177,8 @@ static void one_head_forward(const struct cycles_layout *l, int i, struct cycles
     c->elementwise += n_norms(head) * cycles_norm(&h);
     if (!head->dense) return;
     c->products += cycles_product(&h, &h.hidden, h.hidden.n, cycles_density_of(l, head->dense));
-    c->elementwise += cycles_bias(&h, h.hidden.k) + cycles_nonlinearity(&h, h.hidden.k);
+    c->elementwise +=
+        cycles_bias(&h, h.hidden.k) + cycles_nonlinearity(&h, head->function, h.hidden.k);
 }
 
 static void head_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
@@ -310,7 +313,8 @@ static void one_head_backward(const struct cycles_layout *l, int i, struct cycle
     if (!head->dense) return;
     c->products += cycles_product(&h, &h.hidden, h.hidden.n, cycles_density_of(l, head->dense)) +
                    cycles_kind_gradient(&h, &h.hidden, &h.hidden, head->dense);
-    c->elementwise += cycles_nonlinearity(&h, h.hidden.k) + cycles_bias_gradient(&h, h.hidden.k, 1);
+    c->elementwise += cycles_nonlinearity(&h, head->function, h.hidden.k) +
+                      cycles_bias_gradient(&h, h.hidden.k, 1);
 }
 
 /** Heads in reverse order; each adds to the gradient of its input. */

@@ -7,12 +7,10 @@
 #include "cycles_fitted.h"
 #include "cycles_vector.h"
 
+#include <wsc/check.h>
 #include <wsc/mesh.h>
 
 #include <math.h>
-
-/** Scalar code: a loop's end, a load and a taken branch (FABRICA). */
-enum { RELU_CYCLES = 2 };
 
 /* ---- bias and residual ----------------------------------------------------------------------- */
 
@@ -190,12 +188,21 @@ double cycles_head_norms_gradient(const struct cycles_layout *l)
 
 /* ---- elementwise ----------------------------------------------------------------------------- */
 
-/** The nonlinearity of @p features of the PE, or its derivative. */
-double cycles_nonlinearity(const struct cycles_layout *l, double features)
+double cycles_function(enum zoo_nonlinearity f, double exp, double divide)
 {
-    const bool plain = l->model->nonlinearity == ZOO_RELU;
-    return cycles_map(l, features * l->t,
-                      plain ? RELU_CYCLES : l->exp + l->divide + CYCLES_POLYNOMIAL);
+    static const int operations[ZOO_N_FUNCTIONS] = {/* 0: with an exponential */
+                                                    [ZOO_RELU] = 2,
+                                                    [ZOO_LEAKY_RELU] = 2,
+                                                    [ZOO_SQUARED_RELU] = 3,
+                                                    [ZOO_RELU6] = 4,
+                                                    [ZOO_LINEAR] = 1};
+    WSC_CHECK((unsigned)f < ZOO_N_FUNCTIONS, "nonlinearity %d", (int)f);
+    return operations[f] ? operations[f] : exp + divide + CYCLES_POLYNOMIAL;
+}
+
+double cycles_nonlinearity(const struct cycles_layout *l, enum zoo_nonlinearity f, double features)
+{
+    return cycles_map(l, features * l->t, cycles_function(f, l->exp, l->divide));
 }
 
 double cycles_cap(const struct cycles_layout *l, double n)

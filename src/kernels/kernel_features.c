@@ -132,7 +132,7 @@ static void softmax_host(const struct programs_case *c, const struct programs_op
 
 static double activation_cycles(const struct cycles_layout *l, const struct programs_case *c)
 {
-    return cycles_nonlinearity(l, cycles_side_of(l, c->features).k);
+    return cycles_nonlinearity(l, l->model->nonlinearity, cycles_side_of(l, c->features).k);
 }
 
 /* Algo "tanh" is the form of GPT-2; "erf", the default, the definition. */

@@ -181,7 +181,7 @@ enum wsc_err programs_activate_filter(struct programs_model *k)
     if (gated)
         programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMULS, act, act, programs_tile_view(&layer->pre));
     programs_stage_expect(k, PROGRAMS_ROW_NONLINEARITY,
-                          cycles_nonlinearity(l, l->filter.k) +
+                          cycles_nonlinearity(l, k->model->nonlinearity, l->filter.k) +
                               (gated ? cycles_residual(l, k->filter.slots) : 0));
     TRY(programs_stage_run(k, &s, PROGRAMS_ROW_NONLINEARITY));
     return programs_drop(k, MODEL_DROP_FILTER, &k->act, &k->act, false);
@@ -214,7 +214,7 @@ enum wsc_err programs_activate_filter_backward(struct programs_model *k)
         programs_activate_backward(&k->grid, &s, f, &k->dpre, in, &k->dpre);
     }
     programs_stage_expect(k, PROGRAMS_ROW_NONLINEARITY_BACKWARD,
-                          2 * cycles_nonlinearity(l, l->filter.k) +
+                          2 * cycles_nonlinearity(l, k->model->nonlinearity, l->filter.k) +
                               (gated ? 3 * cycles_residual(l, k->filter.slots) : 0));
     TRY(programs_stage_run(k, &s, PROGRAMS_ROW_NONLINEARITY_BACKWARD));
     return programs_drop(k, MODEL_DROP_FILTER, &k->act, &k->act, false);

@@ -126,7 +126,7 @@ static enum wsc_err dense(struct programs_model *k, int i, const struct programs
     TRY(programs_stage_bias(k, shape->dense + 1, &o->pre, NULL));
     programs_activate(&k->grid, &s, shape->function, &o->act, &o->pre);
     programs_stage_expect(k, PROGRAMS_ROW_NONLINEARITY,
-                          cycles_nonlinearity(&k->layout, k->hidden.slots));
+                          cycles_nonlinearity(&k->layout, shape->function, k->hidden.slots));
     TRY(programs_stage_run(k, &s, PROGRAMS_ROW_NONLINEARITY));
     return drops(k, i) ? programs_drop(k, MODEL_DROP_TASK, &o->act, &o->act, false) : WSC_OK;
 }
@@ -223,7 +223,7 @@ static enum wsc_err dense_backward(struct programs_model *k, int i)
     if (drops(k, i)) TRY(programs_drop(k, MODEL_DROP_TASK, &k->dxn, &k->dxn, true));
     programs_activate_backward(&k->grid, &s, shape->function, dpre, &o->pre, &k->dxn);
     programs_stage_expect(k, PROGRAMS_ROW_NONLINEARITY_BACKWARD,
-                          cycles_nonlinearity(&k->layout, k->hidden.slots));
+                          cycles_nonlinearity(&k->layout, shape->function, k->hidden.slots));
     TRY(programs_stage_run(k, &s, PROGRAMS_ROW_NONLINEARITY_BACKWARD));
     TRY(programs_adapted_linear_back(k, shape->dense, dpre, &k->dxn));
     if (shape->input_norm) {

@@ -183,9 +183,6 @@ MAPS(sigmoid, num_sigmoid)
 MAPS(mish, num_mish)
 MAPS(linear, num_linear)
 
-/* Cycles of a nonlinearity: one exponential, one division and a polynomial (CYCLES_POLYNOMIAL, 8
- * operations, docs/MODEL.md). ReLU is a comparison and a copy. */
-enum { RELU_CYCLES = 2 };
 static const struct {
     mesh_map_fn forward, backward;
 } functions[ZOO_N_FUNCTIONS] = {[ZOO_GELU] = {gelu_map, gelu_backward},
@@ -206,7 +203,7 @@ static const struct {
  * file. */
 static int activation_cycles(const struct programs_grid *g, enum zoo_nonlinearity f)
 {
-    return f == ZOO_RELU ? RELU_CYCLES : g->exp_cycles + g->divide_cycles + CYCLES_POLYNOMIAL;
+    return (int)cycles_function(f, g->exp_cycles, g->divide_cycles);
 }
 
 void programs_activate(struct programs_grid *g, struct programs_script *s, enum zoo_nonlinearity f,

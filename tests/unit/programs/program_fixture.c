@@ -140,6 +140,7 @@ static void earlier_step(struct programs_model *k, const struct fixture *f,
 }
 
 struct mesh_repeat_counts program_repeats;
+struct programs_row program_rows[PROGRAMS_ROWS];
 
 /* As fixture_step, on the mesh; *cycles of all stages. */
 void program_step(const struct fixture *f, const struct fixture_run *run,
@@ -196,6 +197,7 @@ void program_step(const struct fixture *f, const struct fixture_run *run,
         *cycles += one;
     }
     program_repeats = programs_model_repeats(k);
+    memcpy(program_rows, programs_model_rows(k), sizeof program_rows);
     programs_model_destroy(&k);
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }

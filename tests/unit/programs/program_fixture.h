@@ -7,6 +7,7 @@
 
 #include <wsc/err.h>
 #include <wsc/mesh.h>
+#include <wsc/programs.h>
 #include <wsc/zoo.h>
 
 struct program_fabric {
@@ -27,6 +28,8 @@ void program_ok(enum wsc_err rc);
 float *program_floats(int64_t n);
 /** Programs of the last program_step() that were played from recordings. */
 extern struct mesh_repeat_counts program_repeats;
+/** Cycles of its kinds of operations. */
+extern struct programs_row program_rows[PROGRAMS_ROWS];
 /** As fixture_step, on the mesh; *@p cycles of all stages. */
 void program_step(const struct fixture *f, const struct fixture_run *run,
                   const struct program_fabric *fabric, const struct program_masked *masked,

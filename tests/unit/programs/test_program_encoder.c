@@ -120,6 +120,44 @@ static void check_encoders(const struct encoder *e, int n)
             check_encoder(&e[i], 1 + (i + j) % 2, &fabrics[(i + j) % 3]);
 }
 
+/* Simulated and analytical cycles of the nonlinearities of a step in fp32. */
+static void check_function_cycles(enum zoo_nonlinearity blocks, enum zoo_nonlinearity tokens,
+                                  enum zoo_nonlinearity pooler)
+{
+    const struct encoder e = {.objective = ZOO_MASKED_LM, .num_segments = 2};
+    struct zoo_params p = encoder_params(&e);
+    struct encoder_rows rows;
+    struct fixture f;
+    struct fixture_result result;
+    int64_t cycles;
+    p.model.nonlinearity = blocks;
+    p.model.mlm_nonlinearity = tokens;
+    p.model.pooler_nonlinearity = pooler;
+    fixture_create_of(&f, &p, ENCODER_SAMPLES);
+    set_rows(&f, &rows, e.objective);
+    const struct fixture_run run = {.end_leaf = fixture_n_leaves(&f, 1), .leaf_samples = 1};
+    program_step(&f, &run, &(struct program_fabric){5, 3, 1, 1}, &(struct program_masked){0},
+                 &result, &cycles);
+    for (int i = 0; i < PROGRAMS_ROWS; i++) {
+        const struct programs_row *r = &program_rows[i];
+        if (strcmp(r->kernel, "nonlinearity") != 0) continue;
+        CU_ASSERT(r->cycles > 0);
+        T_NEAR(r->analytical / (double)r->cycles, 1, 5e-3);
+    }
+    fixture_result_destroy(&f, &result);
+    fixture_destroy(&f);
+}
+
+/* A head has a function of its own, with its own cycles. */
+TEST(pe_model, functions_of_heads_take_their_own_cycles)
+{
+    for (int f = 0; f < ZOO_N_FUNCTIONS; f++) {
+        check_function_cycles(f, ZOO_GELU, ZOO_TANH);
+        check_function_cycles(ZOO_RELU, f, ZOO_TANH);
+        check_function_cycles(ZOO_GELU, ZOO_RELU, f);
+    }
+}
+
 /* BERT with its two heads, RoBERTa's positions, ESM's norms and rotary positions, packed texts;
  * padding, token types, dropout at every place. */
 TEST(pe_model, masked_tokens_are_those_of_the_host)
