@@ -5,8 +5,8 @@
 
 const char app_subject[] = "an emulator of a wafer-scale cluster";
 const char app_purpose[] =
-    "It emulates CS-2 wafers, the MemoryX weight store and the SwarmX tree, trains GPTs by\n"
-    "weight streaming and keeps the virtual time of the emulated machine.";
+    "It emulates CS-2 wafers, the MemoryX weight store and the SwarmX tree, trains\n"
+    "transformers by weight streaming and keeps the virtual time of the emulated machine.";
 
 const char *const app_statuses[APP_N_STATUSES] = {"success",
                                                   "the run failed",

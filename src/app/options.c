@@ -516,7 +516,7 @@ const struct app_option app_options[] = {
             .words = "strict replace keep", .preset_why = usual,                                   \
             .help = "where a byte is not UTF-8: an error, U+FFFD, or the byte as it is"            \
     }
-    TEXT_INPUT(APP_ON_DATA, data, "strict with bpe, keep with byte"),
+    TEXT_INPUT(APP_ON_DATA, data, "keep with byte, otherwise strict"),
     TEXT_INPUT(TRAINS_VOCABULARY, train_bpe, "strict"),
     {APP_ON_DATA, "chat_template", APP_WORD, NULL, AT(data, chat_template),
      .words = DATA_CHAT_TEMPLATES,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The families: names of tensors and configuration keys on both sides. A new family is a row at the
- * end with its two tables. Keys that are more than one value are in hf_special_keys.c;
+/* The families: names of tensors and configuration keys on both sides. A new family is a row with
+ * its two tables. Keys that are more than one value are in hf_special_keys.c;
  * hf_family_choice.c finds a row. */
 #include "hf_families.h"
 #include "hf_family.h"

@@ -35,11 +35,12 @@ enum wsc_err convert_family_of(const char *path, const json_t *config,
     if (!type) return WSC_RAISE(WSC_FORMAT, "%s: model_type is missing", path);
     for (const struct convert_family *f = convert_families; f->name; f++) {
         if (strcmp(f->model_type, type) != 0) continue;
-        if (f->select && !has_value(json_object_get(config, f->select), f->selected)) continue;
-        *out = f;
+        if (!f->select && !*out) *out = f;
+        if (!f->select || !has_value(json_object_get(config, f->select), f->selected)) continue;
+        *out = f; /* the row of a kind, whatever the order of the rows */
         return WSC_OK;
     }
-    return unknown(path, type);
+    return *out ? WSC_OK : unknown(path, type);
 }
 
 enum wsc_err convert_family_named(const char *name, const struct convert_family **out)

@@ -125,7 +125,7 @@ static const struct kernels_strip attention_strips[] = {
 
 const struct kernels_row kernels_attention_rows[] = {
     {.name = "rotary",
-     .summary = "turn adjacent pairs of features by position",
+     .summary = "rotate adjacent pairs of features by position",
      KERNELS_OPERATION("--heads --head_dim --pass", 1 << MODEL_PART_QKV, kernels_head_shapes),
      .gradient = true,
      .sizes = rotary_sizes,

@@ -27,7 +27,7 @@ enum wsc_err programs_model_check(const struct model *m)
         {m->n_stacks > 1 || m->patch, "objective", "it computes decoders and encoders only"},
         {!has_room_for_ends(m), "max_position_embeddings", "an answer needs two tokens"},
         {m->rotary_dim > 0 && m->head_dim % 2, "num_heads",
-         "it turns positions of heads of an even width only"},
+         "it rotates positions of heads of an even width only"},
         {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k",
          "it sends a token through 16 networks at most"},
     };

@@ -193,13 +193,12 @@ static enum wsc_err add_breakdown(struct wsc_text *t, const struct timeline_step
 enum wsc_err report_study_html(struct wsc_text *t, const char *dir, const struct report_scaling *s)
 {
     if (s->n_effects) {
-        wsc_text_add(t, "<h2>What bends the curve</h2>\n<p>The same sweep with one mechanism "
-                        "switched off at a time.</p>\n");
+        wsc_text_add(t, "<h2>Scaling-loss breakdown</h2>\n<p>The sweep with one mechanism switched "
+                        "off at a time.</p>\n");
         add_variants(t, s, s->effect, s->n_effects);
     }
     if (s->n_faults) {
-        wsc_text_add(t, "<h2>What the faults cost</h2>\n<p>The same sweep without one fault at a "
-                        "time.</p>\n");
+        wsc_text_add(t, "<h2>Cost of faults</h2>\n<p>The sweep without one fault at a time.</p>\n");
         add_variants(t, s, s->fault, s->n_faults);
     }
     if (s->n_varied) {
@@ -215,7 +214,7 @@ enum wsc_err report_study_html(struct wsc_text *t, const char *dir, const struct
                                       NULL));
         add_variants(t, s, s->varied, s->n_varied);
         if (s->varied_all) {
-            wsc_text_add(t, "<p>The same with all weight gradients computed.</p>\n");
+            wsc_text_add(t, "<p>With all weight gradients computed:</p>\n");
             add_variants(t, s, s->varied_all, s->n_varied);
         }
     }

@@ -69,7 +69,8 @@ static void write_children(struct wsc_text *out, const void *node, const struct 
      .refusal = "not supported: past total_iters the end value holds"}, \
     {.path = "param_group_tags", .type = CONF_T_CHOICE, .status = CONF_ONLY, \
      .choices = CONF_CHOICES({"null", 0}), \
-     .refusal = "not supported: a schedule is for all parameters"}
+     .refusal = "not supported here, where a schedule is for all parameters; " \
+                "hint: optimizer.tagged_schedules"}
 
 static const struct conf_variant schedulers[ZOO_N_SCHEDULES] = {
     [ZOO_SCHEDULE_CONSTANT] = {"Constant", .doc = "one value", CONF_KEYS(

@@ -138,7 +138,7 @@ TEST(scale, path_profile_and_schedule_take_the_same_time)
 /* A page that opens without network: nothing is fetched, the pictures are inside. */
 TEST(scale, the_report_is_self_contained)
 {
-    static const char *const part[] = {"What bends the curve",
+    static const char *const part[] = {"Scaling-loss breakdown",
                                        "Sweep of <code>swarmx.latency</code>",
                                        "Sensitivity to the constants",
                                        "A whole training",

@@ -145,7 +145,7 @@ TEST(report_study, tables_on_stdout)
 TEST(report_study, sections_of_the_page)
 {
     const char *html = study_file("report.html");
-    CU_ASSERT_PTR_NOT_NULL(strstr(html, "<h2>What bends the curve</h2>"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "<h2>Scaling-loss breakdown</h2>"));
     CU_ASSERT_PTR_NOT_NULL(strstr(html, "without, &quot;jitter&quot;"));
     CU_ASSERT_PTR_NOT_NULL(strstr(html, "<td class=\"n\">does not fit</td>"));
     CU_ASSERT_PTR_NOT_NULL(strstr(html, "compute, wafer *, layers.* forward"));
