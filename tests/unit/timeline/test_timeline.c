@@ -11,6 +11,7 @@
 #include <wsc/mem.h>
 #include <wsc/timeline.h>
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -213,6 +214,55 @@ static int count(const char *text, const char *what)
     return n;
 }
 
+static bool is_event(const json_t *e, const char *ph)
+{
+    return !strcmp(json_string_value(json_object_get(e, "ph")), ph);
+}
+
+/* One row of the picture. */
+static bool same_row(const json_t *a, const json_t *b)
+{
+    return json_equal(json_object_get(a, "pid"), json_object_get(b, "pid")) &&
+           json_equal(json_object_get(a, "tid"), json_object_get(b, "tid"));
+}
+
+/* Bars of row @p row, all or those that begin at the time of @p at. */
+static int bars_of(json_t *events, const json_t *row, const json_t *at)
+{
+    json_t *e;
+    size_t i;
+    int n = 0;
+    json_array_foreach(events, i, e) n +=
+        is_event(e, "X") && same_row(e, row) &&
+        (!at || json_equal(json_object_get(e, "ts"), json_object_get(at, "ts")));
+    return n;
+}
+
+/* Each arrow begins and ends where a bar of its row begins; if the trace has @p all bars of two
+ * steps, each row has those that its name asks for. Node 0 is the root. */
+static void check_rows(const char *text, bool all)
+{
+    static const struct {
+        const char *ending;
+        int n_bars;
+    } rows[] = {{": weights", 16}, {": update", 2},      {": stages", 16},
+                {": sums", 8},     {"node 0: sums", 24}, {": gradients", 8}};
+    json_t *file = json_loads(text, 0, NULL), *events = json_object_get(file, "traceEvents"), *e;
+    size_t i;
+    json_array_foreach(events, i, e)
+    {
+        if (is_event(e, "s") || is_event(e, "f")) CU_ASSERT(bars_of(events, e, e) > 0);
+        const char *name = json_string_value(json_object_get(json_object_get(e, "args"), "name"));
+        if (!all || !name || !strchr(name, ':')) continue;
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+            if (wsc_ends_with(name, rows[k].ending) &&
+                !(rows[k].n_bars == 8 && !strcmp(name, "SwarmX node 0: sums")))
+                T_EQ(bars_of(events, e, NULL), rows[k].n_bars);
+    }
+    CU_ASSERT(i > 20);
+    json_decref(file);
+}
+
 /* The bars and arrows of a trace of at most @p max_events events; @p n_bars: of the roles that it
  * shows. */
 static void check_trace(int64_t max_events, int *bars, int *arrows, int *n_bars)
@@ -236,6 +286,7 @@ static void check_trace(int64_t max_events, int *bars, int *arrows, int *n_bars)
     *n_bars = (int)size.n_bars;
     static const char head[] = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
     CU_ASSERT(!strncmp(text, head, sizeof head - 1));
+    check_rows(text, max_events > 10000);
     wsc_free(text);
     timeline_destroy(&t);
     small_config_fini(&config);
