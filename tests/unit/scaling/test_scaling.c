@@ -76,6 +76,33 @@ TEST(scaling, weak_scaling_grows_the_batch_with_the_systems)
     tear_down();
 }
 
+/* The fraction of the peak is useful FLOPs a second over those of all systems. */
+static void check_flops(const struct scaling_row *row)
+{
+    const double peak =
+        (double)config.cluster.wafer.peak_flop_per_s * (double)row->num_csx / row->tokens_per_s;
+    CU_ASSERT(row->mfu > 0 && row->mfu < 1);
+    T_NEAR(row->mfu * peak / row->useful_flop_per_token, 1, 1e-12);
+    T_NEAR(row->useful_flop_per_token / row->flop_per_token, 1, 1e-12); /* dense weights */
+    CU_ASSERT(row->flop_per_token_hoffmann > row->flop_per_token);
+}
+
+/* A forward pass takes 2 of the 6 FLOPs of a weight and token. */
+TEST(scaling, an_evaluation_takes_a_third_of_the_flops)
+{
+    struct scaling_row train, eval;
+    set_up();
+    const struct scaling_model model = {"small", &config.params};
+    T_OK(scaling_point(&model, &config.cluster, 2, 12, &train));
+    T_OK(scaling_evaluation(&model, &config.cluster, 2, 12, &eval));
+    check_flops(&train);
+    check_flops(&eval);
+    T_NEAR(3 * eval.flop_per_token / train.flop_per_token, 1, 1e-12);
+    T_NEAR(3 * eval.flop_per_token_hoffmann / train.flop_per_token_hoffmann, 1, 1e-12);
+    CU_ASSERT(eval.step_time_ps < train.step_time_ps);
+    tear_down();
+}
+
 TEST(scaling, strong_scaling_keeps_the_batch)
 {
     static const int64_t counts[] = {1, 2, 6};

@@ -561,6 +561,26 @@ static void check_mean(const struct scaling_row *row)
     CU_ASSERT((double)row[1].step_time_ps > ps && (double)row[1].step_time_ps < 1.02 * ps);
 }
 
+/* A training of 4,203 sequences at batch 6 has 700 whole steps. */
+TEST(scaling_sparsity, a_training_has_as_many_steps_as_its_tokens_need)
+{
+    const struct scaling_sweep sweep = set_up((const char *const[]){
+        "sparsity={algorithm: gmp, update: {freq: 10}, sparsity: {type: linear, init: 0.2, slope: "
+        "0.001}}",
+        "cluster.jitter=0", "cluster.memoryx.link_rate=1 MB/s", NULL});
+    struct scaling_row row, mean;
+    struct scaling_training training, each;
+    T_OK(scaling_point(&model, sweep.cluster, 1, 6, &row));
+    mean = row;
+    T_OK(scaling_over_schedule(&model, sweep.cluster, 700, &mean));
+    const double tokens = 4203 * row.tokens_per_s / row.samples_per_s;
+    T_OK(scaling_training_at(&model, sweep.cluster, &row, tokens, 0, &training));
+    T_NEAR(training.seconds / (700.5 * (double)mean.step_time_ps * 1e-12), 1, 1e-9);
+    T_OK(scaling_training_at(&model, sweep.cluster, &row, 0, tokens / (double)row.params, &each));
+    T_NEAR(each.seconds / training.seconds, 1, 1e-9);
+    small_config_fini(&config);
+}
+
 /* Steps of a schedule: between those of its densest and its sparsest weights; updates by gradients
  * take longer than static masks. */
 TEST(scaling_sparsity, a_training_takes_the_mean_of_its_schedule)
