@@ -160,24 +160,30 @@ static bool not_alibi(const struct zoo_params *p)
     return p->model.position_embedding_type != ZOO_POSITION_ALIBI;
 }
 
-static bool train_not_spans(const struct zoo_params *p)
+/* Conditions of a data loader, of training or evaluation. */
+static bool not_spans(const struct zoo_input *in)
 {
-    return p->train_input.samples != ZOO_SAMPLES_SPANS;
+    return in->samples != ZOO_SAMPLES_SPANS;
 }
 
-static bool eval_not_spans(const struct zoo_params *p)
+static bool not_translation(const struct zoo_input *in)
 {
-    return p->eval_input.samples != ZOO_SAMPLES_SPANS;
+    return in->samples != ZOO_SAMPLES_TRANSLATION;
 }
 
-static bool train_not_translation(const struct zoo_params *p)
+static bool not_masked_later(const struct zoo_input *in)
 {
-    return p->train_input.samples != ZOO_SAMPLES_TRANSLATION;
+    return in->samples != ZOO_SAMPLES_CSV_DYNAMIC;
 }
 
-static bool eval_not_translation(const struct zoo_params *p)
+static bool not_sentences(const struct zoo_input *in)
 {
-    return p->eval_input.samples != ZOO_SAMPLES_TRANSLATION;
+    return in->samples != ZOO_SAMPLES_SENTENCES;
+}
+
+static bool no_buckets(const struct zoo_input *in)
+{
+    return !zoo_input_has_buckets(in);
 }
 
 /* True when nothing is sampled from the seed: order of samples, spans, masks. */
@@ -225,40 +231,10 @@ static bool no_token_dropout(const struct zoo_params *p)
     return !p->model.token_dropout;
 }
 
-static bool train_not_dynamic(const struct zoo_params *p)
-{
-    return p->train_input.samples != ZOO_SAMPLES_CSV_DYNAMIC;
-}
-
-static bool eval_not_dynamic(const struct zoo_params *p)
-{
-    return p->eval_input.samples != ZOO_SAMPLES_CSV_DYNAMIC;
-}
-
-static bool train_not_sentences(const struct zoo_params *p)
-{
-    return p->train_input.samples != ZOO_SAMPLES_SENTENCES;
-}
-
-static bool eval_not_sentences(const struct zoo_params *p)
-{
-    return p->eval_input.samples != ZOO_SAMPLES_SENTENCES;
-}
-
 static bool reads_no_vocabulary(const struct zoo_input *in)
 {
     return in->samples == ZOO_SAMPLES_GPT || in->samples == ZOO_SAMPLES_PAIRS ||
            in->samples == ZOO_SAMPLES_MASKED || in->samples == ZOO_SAMPLES_SEQ2SEQ;
-}
-
-static bool train_without_vocabulary(const struct zoo_params *p)
-{
-    return reads_no_vocabulary(&p->train_input);
-}
-
-static bool eval_without_vocabulary(const struct zoo_params *p)
-{
-    return reads_no_vocabulary(&p->eval_input);
 }
 
 /* muP by base sizes scales only logits of tokens. */
@@ -303,26 +279,6 @@ bool zoo_input_has_buckets(const struct zoo_input *in)
     return in->n_buckets &&
            (in->samples == ZOO_SAMPLES_CSV_STATIC || in->samples == ZOO_SAMPLES_CSV_DYNAMIC ||
             in->samples == ZOO_SAMPLES_SPANS || in->samples == ZOO_SAMPLES_TRANSLATION);
-}
-
-static bool train_without_buckets(const struct zoo_params *p)
-{
-    return !zoo_input_has_buckets(&p->train_input);
-}
-
-static bool eval_without_buckets(const struct zoo_params *p)
-{
-    return !zoo_input_has_buckets(&p->eval_input);
-}
-
-static bool train_in_order(const struct zoo_params *p)
-{
-    return draws_nothing(&p->train_input);
-}
-
-static bool eval_in_order(const struct zoo_params *p)
-{
-    return draws_nothing(&p->eval_input);
 }
 
 static bool no_pairs(const struct zoo_params *p)
@@ -507,27 +463,9 @@ static const struct condition conditions[] = {
      "position_embedding_type is not relative", "32"},
     {"model.alibi_trainable_slopes", not_alibi, "position_embedding_type is not alibi", NULL},
     {"train_input.tgt_max_sequence_length", not_seq2seq, "objective is not seq2seq", NULL},
-    {"train_input.tgt_data_dir", train_not_translation, "the loader reads no targets", NULL},
-    {"train_input.extra_ids", train_not_spans, "the loader leaves no spans out", NULL},
     {"eval_input.tgt_max_sequence_length", not_seq2seq, "objective is not seq2seq", NULL},
-    {"eval_input.tgt_data_dir", eval_not_translation, "the loader reads no targets", NULL},
-    {"eval_input.extra_ids", eval_not_spans, "the loader leaves no spans out", NULL},
-    {"train_input.buckets", train_without_buckets, "the loader makes no buckets", NULL},
-    {"eval_input.buckets", eval_without_buckets, "the loader makes no buckets", NULL},
-    {"train_input.masked_lm_prob", train_not_dynamic, "the loader masks nothing", NULL},
-    {"train_input.mask_whole_word", train_not_dynamic, "the loader masks nothing", NULL},
     {"train_input.max_predictions_per_seq", not_masked, "objective is not masked_lm", NULL},
-    {"train_input.max_cls_tokens", train_not_sentences, "the loader reads no sentences", NULL},
-    {"train_input.vocab_file", train_without_vocabulary, "the files have token ids", NULL},
-    {"train_input.label_vocab_file", train_without_vocabulary, "the files have token ids", NULL},
-    {"train_input.do_lower", train_without_vocabulary, "the files have token ids", NULL},
-    {"eval_input.masked_lm_prob", eval_not_dynamic, "the loader masks nothing", NULL},
-    {"eval_input.mask_whole_word", eval_not_dynamic, "the loader masks nothing", NULL},
     {"eval_input.max_predictions_per_seq", not_masked, "objective is not masked_lm", NULL},
-    {"eval_input.max_cls_tokens", eval_not_sentences, "the loader reads no sentences", NULL},
-    {"eval_input.vocab_file", eval_without_vocabulary, "the files have token ids", NULL},
-    {"eval_input.label_vocab_file", eval_without_vocabulary, "the files have token ids", NULL},
-    {"eval_input.do_lower", eval_without_vocabulary, "the files have token ids", NULL},
     {"model.output_logits_alpha", no_scaled_logits,
      "muP by base sizes needs mup_base_hidden_size and a head that predicts tokens", NULL},
     {"model.scale_output_logits_by_d", no_scaled_logits,
@@ -550,9 +488,24 @@ static const struct condition conditions[] = {
     {"model.attention_dropout_rate", pairs_without_dropout, "model.dpo.disable_dropout", "0"},
     {"model.dropout_rate", pairs_without_dropout, "model.dpo.disable_dropout", "0"},
     {"log_sparsity", logs_no_sparsity, "no weights are sparse", NULL},
-    {"train_input.shuffle_seed", train_in_order, "shuffle is off", in_a_file},
-    {"eval_input.shuffle_seed", eval_in_order, "shuffle is off", in_a_file},
     {NULL, NULL, NULL, NULL}};
+
+/* Keys of train_input and of eval_input that have no effect with the loader of their own section.
+ */
+static const struct input_condition {
+    const char *key;
+    bool (*idle)(const struct zoo_input *in);
+    const char *why, *off; /* as in struct condition */
+} input_conditions[] = {{"tgt_data_dir", not_translation, "the loader reads no targets", NULL},
+                        {"extra_ids", not_spans, "the loader leaves no spans out", NULL},
+                        {"buckets", no_buckets, "the loader makes no buckets", NULL},
+                        {"masked_lm_prob", not_masked_later, "the loader masks nothing", NULL},
+                        {"mask_whole_word", not_masked_later, "the loader masks nothing", NULL},
+                        {"max_cls_tokens", not_sentences, "the loader reads no sentences", NULL},
+                        {"vocab_file", reads_no_vocabulary, "the files have token ids", NULL},
+                        {"label_vocab_file", reads_no_vocabulary, "the files have token ids", NULL},
+                        {"do_lower", reads_no_vocabulary, "the files have token ids", NULL},
+                        {"shuffle_seed", draws_nothing, "shuffle is off", in_a_file}};
 
 /* Keys that the mode of this run does not use. A file may serve all modes, so the dump has these
  * keys, and only --set gets a warning. */
@@ -571,41 +524,63 @@ static const struct condition by_mode[] = {
     {"model.recompute", trains_not, "the mode does not train", in_a_file},
     {NULL, NULL, NULL, NULL}};
 
-/* The row of @p path in a table; NULL: the key has an effect with any values of the others. */
-static const struct condition *condition_of(const struct condition *table, const char *path)
+/* Why a key has no effect; why is NULL when it has one. */
+struct reason {
+    const char *why, *off; /* as in struct condition */
+};
+
+/* By the first row of @p table with @p path. */
+static struct reason reason_in(const struct condition *table, const struct zoo_params *params,
+                               const char *path)
 {
     for (const struct condition *c = table; c->path; c++) {
         const size_t n = strlen(c->path) - 1;
         const bool section = c->path[n] == '*';
-        if (section ? !strncmp(c->path, path, n) : !strcmp(c->path, path))
-            return c->idle ? c : NULL;
+        if (section ? strncmp(c->path, path, n) != 0 : strcmp(c->path, path) != 0) continue;
+        return c->idle && c->idle(params) ? (struct reason){c->why, c->off} : (struct reason){NULL};
     }
-    return NULL;
+    return (struct reason){NULL};
+}
+
+static struct reason reason_of_input(const struct zoo_params *params, const char *path)
+{
+    const bool trains = !strncmp(path, "train_input.", sizeof "train_input." - 1);
+    if (!trains && strncmp(path, "eval_input.", sizeof "eval_input." - 1) != 0)
+        return (struct reason){NULL};
+    for (size_t i = 0; i < sizeof input_conditions / sizeof *input_conditions; i++) {
+        const struct input_condition *c = &input_conditions[i];
+        if (strcmp(strchr(path, '.') + 1, c->key) != 0) continue;
+        if (c->idle(trains ? &params->train_input : &params->eval_input))
+            return (struct reason){c->why, c->off};
+    }
+    return (struct reason){NULL};
+}
+
+static struct reason reason_of(const struct zoo_params *params, const char *path)
+{
+    const struct reason r = reason_of_input(params, path);
+    return r.why ? r : reason_in(conditions, params, path);
 }
 
 bool zoo_key_acts(const struct zoo_params *params, const char *path)
 {
-    const struct condition *c = condition_of(conditions, path);
-    return !c || !c->idle(params);
+    return !reason_of(params, path).why;
 }
 
 /* True when the value in the file is the one that switches the feature off. */
-static bool is_off(const struct condition *c, const struct conf_node *node)
+static bool is_off(const struct reason *r, const struct conf_node *node)
 {
     double value, off;
-    if (c->off == in_a_file) return node->pos.line >= 0;
-    return c->off && node->kind == CONF_NODE_SCALAR && !wsc_units_double(node->text, &value) &&
-           !wsc_units_double(c->off, &off) && value == off;
+    if (r->off == in_a_file) return node->pos.line >= 0;
+    return r->off && node->kind == CONF_NODE_SCALAR && !wsc_units_double(node->text, &value) &&
+           !wsc_units_double(r->off, &off) && value == off;
 }
 
-/* Warn about the given key @p i if a row of @p table says that it has no effect. */
-static bool warn_idle(struct conf_parse *p, const struct zoo_params *params, int i,
-                      const struct condition *table)
+/* Warn about the given key @p i if it has no effect. */
+static bool warn_idle(struct conf_parse *p, int i, const struct reason *r)
 {
-    const char *path = p->table->key[i].path;
-    const struct condition *c = condition_of(table, path);
-    if (!c || !c->idle(params) || is_off(c, p->given[i])) return false;
-    conf_diag_warn(p->diag, p->given[i]->pos, path, "without effect: %s", c->why);
+    if (!r->why || is_off(r, p->given[i])) return false;
+    conf_diag_warn(p->diag, p->given[i]->pos, p->table->key[i].path, "without effect: %s", r->why);
     return true;
 }
 
@@ -647,9 +622,12 @@ static void warn_of_pairs(struct conf_parse *p, const struct zoo_params *params)
 
 void zoo_idle_warn(struct conf_parse *p, const struct zoo_params *params)
 {
-    for (int i = 0; i < p->table->n; i++)
-        if (!conf_node_is_null(p->given[i]) && !warn_idle(p, params, i, conditions))
-            (void)warn_idle(p, params, i, by_mode);
+    for (int i = 0; i < p->table->n; i++) {
+        const char *path = p->table->key[i].path;
+        if (conf_node_is_null(p->given[i])) continue;
+        const struct reason r = reason_of(params, path), mode = reason_in(by_mode, params, path);
+        if (!warn_idle(p, i, &r)) (void)warn_idle(p, i, &mode);
+    }
     warn_of_pairs(p, params);
 }
 
