@@ -38,7 +38,7 @@ losses() {
         }
         END {
             split("2 4 16 64", n, " ")
-            split("jitter,control,boundary,reduction,network", name, ",")
+            split("jitter,control,boundary,reduce,network", name, ",")
             line = "| " label " |"
             for (k = 1; k <= 5; k++) {
                 cell = ""

@@ -104,6 +104,10 @@ enum hw_forwarding {
     HW_STORE_MESSAGE /**< when the whole message has arrived */
 };
 
+/** Mechanisms inside a step, by the names of their switches: `effects.NAME` in machine files. */
+#define HW_EFFECT_MAP(XX)                                                                          \
+    XX(boundary) XX(reduce) XX(latency) XX(jitter) XX(input) XX(activation) XX(network) XX(control)
+
 /** The emulated machine: the values of a machine file in base units (ps, bytes, bytes/s, Hz, W).
  *  Each member has its key in src/hw/machine_keys.c; hw_machine_fini() frees what it owns. Ranges
  *  are in that table.  Sources and uncertainties are in `source`, by key. */
@@ -270,7 +274,9 @@ struct hw_machine {
          *  to MemoryX; latency: links and nodes have latencies; jitter: compute time varies; input:
          *  samples take time to come in; activation: servers limit what spills; network: headers,
          *  stored packets, crowded ports; control: a coordinator lets a step begin. */
-        bool boundary, reduce, latency, jitter, input, activation, network, control;
+#define HW_EFFECT(name) bool name;
+        HW_EFFECT_MAP(HW_EFFECT)
+#undef HW_EFFECT
         bool checkpoint, restarts; /**< between steps: no effect on a sweep of steps */
     } effects;
     /** Times of recovery from a fault; a step without a new fault needs none of them. */

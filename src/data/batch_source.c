@@ -12,11 +12,16 @@
 
 #include <string.h>
 
+static bool of_encoder_decoders(const struct zoo_input *input)
+{
+    return input->samples == ZOO_SAMPLES_SEQ2SEQ || input->samples == ZOO_SAMPLES_SPANS ||
+           input->samples == ZOO_SAMPLES_TRANSLATION;
+}
+
 /* The length of a sample includes its sink tokens. */
 static enum wsc_err check_length(const struct data_source *s, const struct zoo_input *input)
 {
-    const int64_t target =
-        input->samples >= ZOO_SAMPLES_SEQ2SEQ ? input->tgt_max_sequence_length : 0;
+    const int64_t target = of_encoder_decoders(input) ? input->tgt_max_sequence_length : 0;
     const int64_t length = input->max_sequence_length + (target > 0 ? target : 0);
     if (s->T < 1)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
@@ -54,16 +59,17 @@ static enum wsc_err open_set(struct data_source *s, const struct zoo_input *inpu
     return WSC_OK;
 }
 
-static bool of_encoders(const struct zoo_input *input)
+/* One sequence of tokens with a label each, and no other rows. */
+static bool of_decoders(const struct zoo_input *input)
 {
-    return input->samples != ZOO_SAMPLES_GPT && input->samples != ZOO_SAMPLES_PAIRS;
+    return input->samples == ZOO_SAMPLES_GPT || input->samples == ZOO_SAMPLES_PAIRS;
 }
 
 /* Number of rows of a sequence. */
 static int rows_of_input(const struct zoo_input *input)
 {
-    if (of_encoders(input)) return input->use_vsl ? DATA_PACKED_ROWS : DATA_ENCODER_ROWS;
-    return input->use_vsl ? 5 : 3;
+    if (of_decoders(input)) return input->use_vsl ? 5 : 3;
+    return input->use_vsl ? DATA_PACKED_ROWS : DATA_ENCODER_ROWS;
 }
 
 static int64_t in_order(const void *source, int64_t i, uint64_t epoch)
@@ -105,7 +111,7 @@ static enum wsc_err group(struct data_source *s, const struct zoo_input *input)
 static enum wsc_err open_all(struct data_source *s, const struct zoo_input *input)
 {
     TRY(check_length(s, input));
-    if (of_encoders(input)) TRY(data_examples_share(&s->shared, input, s->T, s->vocab));
+    if (!of_decoders(input)) TRY(data_examples_share(&s->shared, input, s->T, s->vocab));
     for (int k = 0; k < s->n_sets; k++)
         TRY(open_set(s, input, k));
     if (input->n_sets) TRY(data_source_mix(s, input));

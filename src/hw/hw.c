@@ -148,10 +148,11 @@ bool *hw_effect(struct hw_machine *cluster, int i, const char **name)
     const struct {
         const char *name;
         bool *on;
-    } row[] = {{"boundary", &e->boundary}, {"reduction", &e->reduce},
-               {"latency", &e->latency},   {"jitter", &e->jitter},
-               {"input", &e->input},       {"activation servers", &e->activation},
-               {"network", &e->network},   {"control", &e->control}};
+    } row[] = {
+#define ROW(name) {#name, &e->name},
+        HW_EFFECT_MAP(ROW)
+#undef ROW
+    };
     if (i < 0 || i >= (int)(sizeof row / sizeof *row)) return NULL;
     *name = row[i].name;
     return row[i].on;

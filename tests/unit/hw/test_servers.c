@@ -4,8 +4,10 @@
 #include "../../support/test.h"
 #include "../model/model_case.h"
 
+#include <wsc/conf.h>
 #include <wsc/hw.h>
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MS = 1000000000 };
@@ -139,6 +141,27 @@ TEST(hw_servers, a_stored_packet_takes_its_time_on_a_plane)
     T_EQ(hw_packet_ps(&hw, 150000000000LL), 0);
     c.swarmx.forwarding = HW_STORE_PACKET;
     T_EQ(hw_packet_ps(&hw, 150000000000LL), 327680);
+    hw_machine_fini(&c);
+}
+
+/* Every key `effects.*` is listed under its name, apart from the two that act between steps. */
+TEST(hw_servers, every_switch_is_listed)
+{
+    const struct conf_table *table = hw_machine_table();
+    struct hw_machine c;
+    const char *name;
+    char path[64];
+    int n_listed = 0, n_keys = 0;
+    T_OK(hw_machine_parse(&c, NULL, NULL, 0, NULL, 0));
+    for (; hw_effect(&c, n_listed, &name); n_listed++) {
+        (void)snprintf(path, sizeof path, "effects.%s", name);
+        CU_ASSERT(conf_keys_find(table, path) >= 0);
+    }
+    for (int i = 0; i < table->n; i++)
+        n_keys += !strncmp(table->key[i].path, "effects.", 8);
+    CU_ASSERT(conf_keys_find(table, "effects.checkpoint") >= 0);
+    CU_ASSERT(conf_keys_find(table, "effects.restarts") >= 0);
+    T_EQ(n_keys, n_listed + 2);
     hw_machine_fini(&c);
 }
 

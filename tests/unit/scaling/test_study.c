@@ -130,11 +130,11 @@ TEST(scaling_study, effects_are_sweeps_with_a_switch_off)
 {
     static const char *const name[] = {"all",
                                        "without boundary",
-                                       "without reduction",
+                                       "without reduce",
                                        "without latency",
                                        "without jitter",
                                        "without input",
-                                       "without activation servers",
+                                       "without activation",
                                        "without network",
                                        "without control",
                                        "none of them"};
