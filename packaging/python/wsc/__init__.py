@@ -18,6 +18,7 @@ import operator
 import os
 import re
 import shutil
+import sysconfig
 import threading
 import warnings
 from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
@@ -88,7 +89,7 @@ def _places():
         yield chosen, os.environ.get("WSC_PROGRAM")
         return
     prefix = os.path.normpath(os.path.join(here, "../../../.."))  # PREFIX/share/wsc/python/wsc
-    for folder in ("lib", "lib64"):
+    for folder in ("lib", "lib64", f"lib/{sysconfig.get_config_var('MULTIARCH')}"):
         yield os.path.join(prefix, folder, "libwsc.so.1"), os.path.join(prefix, "bin/wsc")
     tree = os.path.normpath(os.path.join(here, "../../.."))  # packaging/python/wsc
     yield os.path.join(tree, "build/shared/libwsc.so.1"), os.path.join(tree, "build/wsc")
