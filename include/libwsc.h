@@ -34,7 +34,7 @@ extern "C" {
 #endif
 
 /** Version of this interface: major * 1000 + minor. */
-#define LIBWSC_VERSION 1000
+#define LIBWSC_VERSION 1001
 
 /** A params file with all defaults. */
 typedef struct libwsc_params libwsc_params;
@@ -67,6 +67,11 @@ void libwsc_params_free(libwsc_params **params);
  *  `cluster.swarmx.link_rate=12.5GB/s`.  Status 2: a file that is wrong. */
 int libwsc_machine_load(libwsc_machine **machine, const char *path, const char *const *set,
                         int n_sets);
+/** Add to the warnings of @p params what has no effect on @p machine: overrides of its constants,
+ *  servers, patterns of sparsity that match no tensor, a profile of a run.  @p most_csx: the
+ * largest number of systems of a sweep; 0: libwsc_run().  Those of an earlier call go.  Since 1001.
+ */
+int libwsc_params_check(libwsc_params *params, const libwsc_machine *machine, int64_t most_csx);
 /** Name of the machine, owned by @p machine. */
 const char *libwsc_machine_name(const libwsc_machine *machine);
 /** Release; NULL inside allowed. */
@@ -101,7 +106,8 @@ struct libwsc_point {
 };
 /** Simulate the steady-state step of @p params on each of @p n_counts numbers of systems.
  *  @p scaling NULL: weak scaling with the batch of the params.  Nothing is trained and no file is
- *  written.  Status 3: the model does not fit the machine. */
+ *  written.  Status 2: also faults of the machine that come or go.  Status 3: the model does not
+ * fit the machine. */
 int libwsc_scale(libwsc_sweep **sweep, const libwsc_params *params, const libwsc_machine *machine,
                  const int64_t *num_csx, int n_counts, const struct libwsc_scaling *scaling);
 /** Number of points. */
@@ -114,10 +120,13 @@ const char *libwsc_sweep_csv(libwsc_sweep *sweep);
 /** Release; NULL inside allowed. */
 void libwsc_sweep_free(libwsc_sweep **sweep);
 
-/** Train, evaluate or generate, as runconfig.mode of @p params says, in this process, and write the
- *  files of a run below runconfig.model_dir (metrics.jsonl, performance.json, checkpoints).
+/** Train or evaluate, as runconfig.mode of @p params says, in this process, and write the files of
+ * a run below runconfig.model_dir (metrics.jsonl, performance.json, run.log, checkpoints).  Nothing
+ * is printed.  Status 2: also params for which the program does something else: mode generate,
+ *  validate_only, compile_only, micro_batch_size explore, a list of trainers of which no override
+ *  `phase=N` chooses one.
  *  @p numerics: "host", "mesh" or "none".  Data sets are looked at by another process, the program
- *  that libwsc_use_program() names.  Status 5: stopped by a signal. */
+ *  that libwsc_use_program() names.  Signals are the caller's: none stops a run. */
 int libwsc_run(const libwsc_params *params, const libwsc_machine *machine, const char *numerics);
 /** Name the installed program `wsc`, absolute, before the first run that reads data.  The text is
  *  copied. */

@@ -80,7 +80,7 @@ install_library() {
     put 644 "$libdir/pkgconfig" "$made/libwsc.pc"
     put 644 share/wsc/python packaging/python/pyproject.toml
     put 644 share/wsc/python/wsc packaging/python/wsc/__init__.py
-    put 644 share/doc/wsc/examples packaging/examples/*
+    put 644 share/doc/wsc/examples packaging/examples/*.* # without what Python keeps beside them
 }
 
 install_all() {
@@ -111,10 +111,19 @@ install_all() {
     put 644 share/doc/wsc LICENSE docs/*.md
 }
 
+# Python's compiled copies of the module PREFIX/$1.
+remove_compiled() {
+    kept=$root/${1%/*}/__pycache__ name=${1##*/}
+    [ -d "$kept" ] || return 0
+    rm -f "$kept/${name%.py}".*.pyc
+    rmdir "$kept" 2>/dev/null || :
+}
+
 uninstall_all() {
     [ -f "$manifest" ] || return 0
     sed -n 's/^f //p' "$manifest" | while IFS= read -r path; do
         rm -f "$root/$path"
+        case $path in *.py) remove_compiled "$path" ;; esac
     done
     folders=$(sed -n 's/^d //p' "$manifest" | LC_ALL=C sort -r)
     rm "$manifest"

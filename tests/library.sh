@@ -48,19 +48,43 @@ example_agrees() {
         ! "$work/predict" nowhere.yaml 2>/dev/null
 }
 
+make_plain() {
+    env -u MAKEFLAGS -u MAKELEVEL make -s -o all BUILD="${program%/bin/wsc}" "$@"
+}
+
+# Of the installation $work/p, while Python keeps compiled copies in it.
+module_works() {
+    command -v python3 >/dev/null || return 0
+    (cd / && env -u PYTHONDONTWRITEBYTECODE -u PYTHONPYCACHEPREFIX \
+        PYTHONPATH="$work/p/share/wsc/python:$work/p/share/doc/wsc/examples" \
+        python3 -c 'import throughput, wsc; print(wsc.version())' >/dev/null) &&
+        test -d "$work/p/share/wsc/python/wsc/__pycache__"
+}
+
+uninstalls() {
+    make_plain uninstall PREFIX="$work/p" && test -z "$(find "$work/p" 2>/dev/null)"
+}
+
 # An installation that was moved: the example through pkg-config, the module without a variable.
 installed_works() {
-    env -u MAKEFLAGS -u MAKELEVEL make -s -o all BUILD="${program%/bin/wsc}" \
-        install PREFIX="$work/first" && mv "$work/first" "$work/p" &&
+    make_plain install PREFIX="$work/first" && mv "$work/first" "$work/p" &&
         gcc $(PKG_CONFIG_PATH=$work/p/lib/pkgconfig pkg-config --cflags libwsc) \
             "$work/p/share/doc/wsc/examples/predict.c" -o "$work/installed" \
             $(PKG_CONFIG_PATH=$work/p/lib/pkgconfig pkg-config --libs libwsc) \
             -Wl,-rpath,"$work/p/lib" &&
         "$work/installed" configs/params/tiny.yaml >/dev/null &&
-        { ! command -v python3 >/dev/null || (cd / && PYTHONPATH=$work/p/share/wsc/python \
-            PYTHONDONTWRITEBYTECODE=1 python3 -c 'import wsc; print(wsc.version())' >/dev/null); } &&
-        env -u MAKEFLAGS -u MAKELEVEL make -s uninstall PREFIX="$work/p" &&
-        test -z "$(find "$work/p" 2>/dev/null)"
+        module_works && uninstalls
+}
+
+# In Debian's folder of libraries, from a tree in which Python has imported the example.
+installed_elsewhere_works() {
+    machine=$(gcc -print-multiarch)
+    kept=packaging/examples/__pycache__
+    mkdir -p "$kept" && make_plain install PREFIX="$work/p" LIBDIR="lib/$machine" &&
+        { [ -z "$machine" ] || module_works; } && uninstalls
+    done=$?
+    rmdir "$kept" 2>/dev/null
+    return "$done"
 }
 
 # The first interpreter that has a module, else the first: packages of the system belong to its own.
@@ -76,6 +100,7 @@ check exports exports_are_the_header
 check header header_is_plain_c_and_cxx
 check example example_agrees
 check installation installed_works
+check 'another folder of libraries' installed_elsewhere_works
 echo "library: $passed passed, $failed failed"
 status=$failed
 python=$(python_with numpy)

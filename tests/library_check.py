@@ -3,6 +3,7 @@
 
 usage: library_check.py PROGRAM FOLDER      $WSC_LIBRARY names the library, PYTHONPATH the module
 """
+import concurrent.futures
 import contextlib
 import copy
 import csv
@@ -11,6 +12,7 @@ import io
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import unittest
@@ -80,6 +82,35 @@ class Sweeps(unittest.TestCase):
     def test_values_of_other_kinds_are_yaml(self):
         text = wsc.Params(PARAMS, {"optimizer.betas": (0.5, 0.75)}).text
         self.assertIn("betas: [0.5, 0.75]", text)
+        names = ["/\U0001f600", "/a\\ud83d\\ude00 \u0085 \u2028\u00e9"]
+        text = wsc.Params(PARAMS, {"train_input.data_dir": names}).text
+        same = wsc.Params(PARAMS, {"train_input.data_dir": '["/\U0001f600", "/a\\\\ud83d\\\\ude00 '
+                                   '\\N \\L\u00e9"]'}).text
+        self.assertEqual(text, same)
+        self.assertIn("\U0001f600", text)
+
+    def test_a_name_that_is_not_utf8(self):
+        name = os.path.join(os.fsencode(FOLDER), b"x\xff.yaml")
+        shutil.copyfile(PARAMS, name)
+        self.assertIn("x\ufffd,", wsc.scale(name, num_csx=1).csv())
+
+    def test_iterating_gives_points(self):
+        sweep = wsc.scale(PARAMS, num_csx=[4, 1])
+        self.assertEqual([row["num_csx"] for row in sweep], [4, 1])
+        self.assertEqual(list(sweep), sweep.rows)
+
+    def test_what_has_no_effect_is_a_warning(self):
+        machine = wsc.Machine(keys={"recovery.detection": "1s"})
+        params = wsc.Params(PARAMS, {"sparsity": [
+            {"algorithm": "static", "sparsity": 0.5, "param_filter": ["no_such*"]}]})
+        for _ in range(2):
+            with self.assertWarns(UserWarning) as caught:
+                wsc.scale(params, num_csx=1, cluster=machine)
+            texts = [str(one.message) for one in caught.warnings]
+            self.assertEqual(len(texts), 2)
+            self.assertIn("cluster.recovery.detection: without effect", texts[0])
+            self.assertIn("no_such*", texts[1])
+            self.assertEqual(caught.filename, __file__)
 
     def test_columns_are_arrays_where_numpy_is_installed(self):
         column = wsc.scale(PARAMS, num_csx=[1, 2])["tokens_per_s"]
@@ -239,6 +270,45 @@ class Runs(unittest.TestCase):
             for name in ("step", "loss", "grad_norm", "virtual_time_ps", "weights_hash"):
                 self.assertEqual(mine[name], other[name], name)
         self.assertEqual(run.performance["virtual_time_ps"], expected[-1]["virtual_time_ps"])
+
+    def test_threads_take_turns(self):
+        def loss(i):
+            run = wsc.run("configs/params/tiny.yaml", f"{FOLDER}/thread{i}", num_steps=2)
+            return run.metrics[-1]["loss"]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            self.assertEqual(len(set(pool.map(loss, range(8)))), 1)
+
+    def test_the_log_is_that_of_the_program(self):
+        names = [os.path.join(FOLDER, name) for name in ("log_program", "log_python")]
+        program("run", "--params", "configs/params/tiny.yaml", "--num_steps", "2", "--model_dir",
+                names[0])
+        wsc.run("configs/params/tiny.yaml", names[1], num_steps=2)
+        lines = []
+        for name in names:
+            with open(os.path.join(name, "run.log"), encoding="utf-8") as file:
+                lines.append([line.split()[2] for line in file])
+        self.assertGreater(len(lines[0]), 3)
+        self.assertEqual(*lines)
+
+    def test_the_phases_of_a_file(self):
+        file, folders = "configs/params/tiny_phases.yaml", [FOLDER + "/phases", FOLDER + "/phase"]
+        program("run", "--params", file, "--model_dir", folders[0])
+        with self.assertRaisesRegex(wsc.Error, "several trainers"):
+            wsc.run(file, folders[1])
+        for phase in (1, 2):
+            run = wsc.run(file, folders[1], keys={"phase": phase})
+        losses = [[line.get("loss") for line in whole.metrics]
+                  for whole in (wsc.Run(folders[0]), run)]
+        self.assertEqual(len(losses[0]), 20)
+        self.assertEqual(*losses)
+
+    def test_folders_and_keys_of_a_run(self):
+        run = wsc.run("configs/params/tiny.yaml", os.fsencode(FOLDER + "/bytes"), num_steps=1)
+        self.assertEqual(len(run.metrics), 1)
+        for key, value in (("model_dir", "x"), ("num_steps", 3)):
+            with self.assertRaisesRegex(ValueError, key):
+                wsc.run("configs/params/tiny.yaml", FOLDER + "/twice", num_steps=1,
+                        keys={"runconfig." + key: value})
 
     def test_an_evaluation_in_a_folder_with_signs_of_yaml(self):
         folder = os.path.join(FOLDER, "eval #1: x")

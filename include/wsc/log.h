@@ -1,8 +1,8 @@
 /** Log lines, in the Model Zoo's form `<time> INFO:  <text>`.
  *
  *  INFO goes to stdout, WARNING and ERROR to stderr; all lines also go to run.log if it is open.
- *  wsc_log_quiet() silences a rank. A progress display (<wsc/out.h>) registers a hook that clears
- *  its line before a log line is printed.
+ *  wsc_log_quiet() keeps a rank from printing. A progress display (<wsc/out.h>) registers a hook
+ * that clears its line before a log line is printed.
  *
  *  The settings are global to the process; the main thread makes them before other threads start.
  *  A line is written at once and flushed, so that a crash loses no line. Results are written with
@@ -23,8 +23,9 @@ enum wsc_log_level { WSC_LOG_DEBUG, WSC_LOG_INFO, WSC_LOG_WARNING, WSC_LOG_ERROR
 void wsc_log(enum wsc_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /** Drop lines below @p level from now on; WSC_LOG_INFO at the start of the program. */
 void wsc_log_set_level(enum wsc_log_level level);
-/** Silence INFO and WARNING of this process on all outputs, or end this (false). For ranks other
- *  than 0, so that a job prints each line once. */
+/** Print no INFO and WARNING of this process from now on, or end this (false); a log file gets them
+ *  all the same. For ranks other than 0, so that a job prints each line once, and for the library.
+ */
 void wsc_log_quiet(bool quiet);
 /** Send INFO to stderr too from now on: stdout is then for results that a program reads (`--json`).
  */

@@ -40,7 +40,7 @@ void out_text_markdown_cell(struct wsc_text *t, const char *s);
  *  control characters become \\uXXXX. */
 void out_text_json(struct wsc_text *t, const char *s);
 /** Append @p s as a CSV field (RFC 4180), quoted if it has a comma, a quote, a newline or `#`,
- * which starts a comment in out_csv_next(). */
+ *  which starts a comment in out_csv_next(). Bytes that are not UTF-8 become U+FFFD. */
 void out_text_csv(struct wsc_text *t, const char *s);
 /** Append a comma and @p value as out_real() writes it. The field is empty if @p value is not
  *  finite: an empty field means `does not apply` in all CSV files. */

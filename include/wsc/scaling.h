@@ -155,6 +155,9 @@ struct scaling_items {
  *  items are valid only on the rank that computed them. */
 enum wsc_err scaling_share(struct comm *comm, const struct scaling_items *items) WSC_CHECKED;
 
+/** Refuse faults that come or go, because a prediction looks at one step that stands for all; the
+ *  error says so. */
+enum wsc_err scaling_refuse_passing_faults(const struct hw_machine *cluster) WSC_CHECKED;
 /** Simulate every (model, node count); *@p rows has n_models x n_counts entries, models first,
  *  owned by the caller; NULL after an error. speedup and efficiency are against the smallest count
  *  of the model. Every rank returns the error of the first point that failed: WSC_CAPACITY,

@@ -124,7 +124,7 @@ static enum wsc_err predict(struct law_study *s, const char *path)
         return WSC_RAISE(WSC_USAGE, "--predict: more than %d files", MAX_PREDICTIONS);
     enum wsc_err rc = app_load_params(NULL, &config, &params);
     const struct cluster_use use = {CLUSTER_USE_TRAININGS, &params, &s->cluster, o->num_csx};
-    if (!rc) rc = app_refuse_passing_faults(&s->cluster);
+    if (!rc) rc = scaling_refuse_passing_faults(&s->cluster);
     if (!rc) rc = app_warn_of_idle(path, &use, &params);
     if (!rc) warn_of_another_objective(s, path, &params);
     if (!rc) warn_of_sparsity(s, path, &params);

@@ -626,7 +626,7 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
     set_batches(c, app_given(call, "batch_per_csx"));
     TRY(load_models(c));
     enum wsc_err rc = app_load_cluster(c->comm, &c->o->config, &cluster, &text);
-    if (!rc) rc = app_refuse_passing_faults(&cluster);
+    if (!rc) rc = scaling_refuse_passing_faults(&cluster);
     if (!app_given(call, "num_csx") && cluster.systems) cut_counts(&c->o->num_csx, cluster.systems);
     if (!rc) rc = warn_of_idle(c, &cluster);
     c->sweep = (struct scaling_sweep){.model = c->model,

@@ -152,20 +152,6 @@ void app_warn_of_earlier(const char *dir, const char *names, const char *run)
                     run);
 }
 
-enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster)
-{
-    for (int i = 0; i < cluster->faults.n; i++) {
-        const struct hw_fault *f = &cluster->faults.item[i];
-        const bool always = f->from == 1 && !f->steps && !(f->rate > 0);
-        if (always && f->kind != HW_FAULT_LOST_SHARD) continue;
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                      "fault %s: a prediction looks at a step like all others",
-                                      f->text),
-                            "wsc run --numerics none reports what it costs");
-    }
-    return WSC_OK;
-}
-
 enum wsc_err app_check_ranks(struct comm *comm, const struct zoo_params *params,
                              const struct hw_machine *cluster)
 {

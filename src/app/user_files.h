@@ -43,9 +43,6 @@ void app_warn_of_earlier(const char *dir, const char *names, const char *run);
 /** Make the folder @p dir of results and its parents, and check that files can be made in it.
  * WSC_IO names it. */
 enum wsc_err app_make_folder(const char *dir) WSC_CHECKED;
-/** Refuse faults that come or go, because a prediction looks at one step that stands for all; the
- *  error says so. */
-enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster) WSC_CHECKED;
 /** More ranks than @p params has roles on @p cluster would leave ranks without work: WSC_USAGE says
  *  how many there are. */
 enum wsc_err app_check_ranks(struct comm *comm, const struct zoo_params *params,

@@ -20,20 +20,27 @@ static struct {
     void (*before_line)(void);
 } sink = {.threshold = WSC_LOG_INFO};
 
+/* On the terminal. */
+static void print_line(FILE *out, const char *stamp, const char *level, const char *text)
+{
+    if (sink.before_line) sink.before_line();
+    (void)fprintf(out, "%s %s:   %s\n", stamp, level, text);
+    (void)fflush(out);
+}
+
 void wsc_log(enum wsc_log_level level, const char *fmt, ...)
 {
     static const char *const name[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
-    if (level < sink.threshold || (sink.quiet && level < WSC_LOG_ERROR)) return;
+    const bool shown = !sink.quiet || level >= WSC_LOG_ERROR;
+    if (level < sink.threshold || (!shown && !sink.file)) return;
     char stamp[40], text[4096];
     va_list ap;
     wsc_clock_stamp(stamp, sizeof stamp);
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (sink.before_line) sink.before_line();
     FILE *out = level >= WSC_LOG_WARNING || sink.no_stdout ? stderr : stdout;
-    (void)fprintf(out, "%s %s:   %s\n", stamp, name[level], text);
-    (void)fflush(out);
+    if (shown) print_line(out, stamp, name[level], text);
     if (!sink.file) return;
     const bool written = fprintf(sink.file, "%s %s:   %s\n", stamp, name[level], text) >= 0;
     if ((!fflush(sink.file) && written) || sink.warned) return;

@@ -4,6 +4,7 @@
  * shared library that exports these functions alone (libwsc.map, `make library`); the Python module
  * of packaging/python calls it. */
 #include <libwsc.h>
+#include <wsc/cluster.h>
 #include <wsc/job.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
@@ -22,6 +23,8 @@ struct libwsc_params {
     struct zoo_params params;
     char name[NAME_BYTES]; /* of the file, for tables */
     char *text;            /* owned; NULL: not asked for yet */
+    int n_read;            /* warnings of the file, before those of a check */
+    bool phase_chosen;     /* by an override */
 };
 struct libwsc_machine {
     struct hw_machine machine;
@@ -96,6 +99,9 @@ static enum wsc_err load_params(libwsc_params *p, const char *path, const char *
     enum wsc_err rc = make_sets(set, n_sets, &sets);
     if (!rc) rc = conf_read_file(path, &bytes, &n);
     if (!rc) rc = zoo_params_parse(&p->params, path, bytes, n, sets, n_sets);
+    p->n_read = p->params.n_warnings;
+    for (int i = 0; i < n_sets && !rc; i++)
+        p->phase_chosen = p->phase_chosen || !strncmp(set[i], "phase=", 6);
     wsc_free(bytes);
     wsc_free(sets);
     return rc;
@@ -175,6 +181,31 @@ void libwsc_machine_free(libwsc_machine **machine)
     *machine = NULL;
 }
 
+/* What a run of the library leaves out; the file is right all the same. */
+static enum wsc_err warn_of_profile(struct zoo_params *p)
+{
+    struct conf_diag d = {.file = p->file, .warning = &p->warning, .n_warnings = &p->n_warnings};
+    if (p->runconfig.profile_start_step != CONF_NULL)
+        conf_diag_warn(&d, (struct conf_pos){0}, "runconfig.op_profiler_config",
+                       "without effect: the library draws no profile; hint: wsc run");
+    return conf_diag_finish(&d);
+}
+
+int libwsc_params_check(libwsc_params *params, const libwsc_machine *machine, int64_t most_csx)
+{
+    if (need(params, "params") || need(machine, "machine")) return wsc_err_exit_status(WSC_USAGE);
+    struct zoo_params *p = &params->params;
+    const struct cluster_use use = {.kind = most_csx ? CLUSTER_USE_SWEEP : CLUSTER_USE_RUN,
+                                    .params = p,
+                                    .machine = &machine->machine,
+                                    .num_csx = most_csx ? most_csx : p->runconfig.num_csx};
+    while (p->n_warnings > params->n_read)
+        wsc_free(p->warning[--p->n_warnings].text);
+    enum wsc_err rc = cluster_warn_idle(&use, p);
+    if (!rc && !most_csx) rc = warn_of_profile(p);
+    return wsc_err_exit_status(rc);
+}
+
 /* ---- sweeps ---------------------------------------------------------------------------------- */
 
 /* The sweep, with its numbers of systems checked: scaling takes them as they are. */
@@ -203,6 +234,7 @@ static enum wsc_err run_sweep(libwsc_sweep *sweep, const libwsc_params *params,
         if (num_csx[i] < 1 || num_csx[i] > MOST_SYSTEMS)
             return WSC_RAISE(WSC_USAGE, "num_csx: expected 1 to %d systems, got %lld", MOST_SYSTEMS,
                              (long long)num_csx[i]);
+    TRY(scaling_refuse_passing_faults(s.cluster));
     return scaling_run(&s, &sweep->row);
 }
 
@@ -283,6 +315,34 @@ static int find_numerics(const char *name)
     return -1;
 }
 
+/* Refuse params for which the program does something else than one training or evaluation. */
+static enum wsc_err refuse_other_work(const libwsc_params *params)
+{
+    const struct zoo_params *p = &params->params;
+    const struct zoo_runconfig *rc = &p->runconfig;
+    const struct zoo_input *in = &p->train_input;
+    const struct {
+        bool asked;
+        const char *what, *hint;
+    } other[] = {
+        {rc->mode == ZOO_GENERATE, "mode generate needs prompts",
+         "wsc run --mode generate --prompt TEXT"},
+        {rc->validate_only, "runconfig.validate_only: nothing is to run",
+         "wsc run --validate_only"},
+        {rc->compile_only, "runconfig.compile_only: nothing is to run", "wsc run --compile_only"},
+        {zoo_mode_trains(rc->mode) && in->present && in->micro_batch_size == CONF_EXPLORE,
+         "train_input.micro_batch_size: explore compares micro-batches and trains nothing",
+         "wsc run, or another micro_batch_size"},
+        {p->n_phases > 1 && !params->phase_chosen, "the file has several trainers, a run is one",
+         "the override phase=1, then the next one"},
+    };
+    for (int i = 0; i < (int)(sizeof other / sizeof *other); i++)
+        if (other[i].asked)
+            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: %s", p->file, other[i].what), "%s",
+                                other[i].hint);
+    return WSC_OK;
+}
+
 static enum wsc_err run_job(const libwsc_params *params, const libwsc_machine *machine,
                             const char *numerics)
 {
@@ -295,9 +355,7 @@ static enum wsc_err run_job(const libwsc_params *params, const libwsc_machine *m
                             .values = kind != KERNELS_NONE,
                             .command = "libwsc_run"};
     if (kind < 0) return WSC_RAISE(WSC_USAGE, "numerics %s: host, mesh or none", numerics);
-    if (params->params.runconfig.mode == ZOO_GENERATE)
-        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "mode generate needs prompts"),
-                            "wsc run --mode generate --prompt TEXT");
+    TRY(refuse_other_work(params));
     TRY(comm_create(&comm, false));
     enum wsc_err rc = cluster_check_systems(&params->params, &machine->machine);
     if (!rc) rc = job_run(comm, &job, &report);

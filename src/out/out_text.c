@@ -115,14 +115,15 @@ void out_text_json(struct wsc_text *t, const char *s)
 /* `#` is quoted because out_csv_next() takes lines that begin with it for comments. */
 void out_text_csv(struct wsc_text *t, const char *s)
 {
-    if (!strpbrk(s, ",\"\r\n#")) {
-        wsc_text_add(t, "%s", s);
-        return;
+    const char *quote = strpbrk(s, ",\"\r\n#") ? "\"" : "";
+    wsc_text_add(t, "%s", quote);
+    while (*s) {
+        size_t n;
+        const char *c = next_char(&s, &n);
+        if (*c == '"') wsc_text_add(t, "\"");
+        wsc_text_bytes(t, c, n);
     }
-    wsc_text_add(t, "\"");
-    for (; *s; s++)
-        wsc_text_add(t, *s == '"' ? "\"\"" : "%c", *s);
-    wsc_text_add(t, "\"");
+    wsc_text_add(t, "%s", quote);
 }
 
 void out_text_gnuplot(struct wsc_text *t, const char *s)

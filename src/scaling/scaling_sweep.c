@@ -226,6 +226,20 @@ static enum wsc_err run_points(const struct scaling_sweep *s, struct scaling_row
     return WSC_OK;
 }
 
+enum wsc_err scaling_refuse_passing_faults(const struct hw_machine *cluster)
+{
+    for (int i = 0; i < cluster->faults.n; i++) {
+        const struct hw_fault *f = &cluster->faults.item[i];
+        const bool always = f->from == 1 && !f->steps && !(f->rate > 0);
+        if (always && f->kind != HW_FAULT_LOST_SHARD) continue;
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "fault %s: a prediction looks at a step like all others",
+                                      f->text),
+                            "wsc run --numerics none reports what it costs");
+    }
+    return WSC_OK;
+}
+
 enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row **rows)
 {
     TRY_NEW(*rows, WSC_MEM_SCALING, n_points(sweep));

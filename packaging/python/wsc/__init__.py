@@ -16,7 +16,10 @@ import ctypes
 import json
 import operator
 import os
+import re
 import shutil
+import sysconfig
+import threading
 import warnings
 from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
 
@@ -62,6 +65,7 @@ _PROTOTYPES = {
     "libwsc_params_text": (c_char_p, [c_void_p]),
     "libwsc_params_n_warnings": (c_int, [c_void_p]),
     "libwsc_params_warning": (c_char_p, [c_void_p, c_int]),
+    "libwsc_params_check": (c_int, [c_void_p, c_void_p, c_int64]),
     "libwsc_params_free": (None, [_HANDLE]),
     "libwsc_machine_load": (c_int, [_HANDLE, c_char_p, _TEXTS, c_int]),
     "libwsc_machine_name": (c_char_p, [c_void_p]),
@@ -74,7 +78,7 @@ _PROTOTYPES = {
     "libwsc_sweep_free": (None, [_HANDLE]),
     "libwsc_run": (c_int, [c_void_p, c_void_p, c_char_p]),
 }
-_INTERFACE = 1  # major number of LIBWSC_VERSION
+_INTERFACE = 1001  # LIBWSC_VERSION: major number * 1000 + the least minor one
 
 
 def _places():
@@ -85,7 +89,7 @@ def _places():
         yield chosen, os.environ.get("WSC_PROGRAM")
         return
     prefix = os.path.normpath(os.path.join(here, "../../../.."))  # PREFIX/share/wsc/python/wsc
-    for folder in ("lib", "lib64"):
+    for folder in ("lib", "lib64", f"lib/{sysconfig.get_config_var('MULTIARCH')}"):
         yield os.path.join(prefix, folder, "libwsc.so.1"), os.path.join(prefix, "bin/wsc")
     tree = os.path.normpath(os.path.join(here, "../../.."))  # packaging/python/wsc
     yield os.path.join(tree, "build/shared/libwsc.so.1"), os.path.join(tree, "build/wsc")
@@ -100,11 +104,12 @@ def _load():
         except OSError as error:
             failure = failure or error
             continue
+        version = library.libwsc_version()
+        if version // 1000 != _INTERFACE // 1000 or version < _INTERFACE:
+            raise ImportError(f"{path} has interface {version}, not {_INTERFACE} or a later one")
         for name, (result, arguments) in _PROTOTYPES.items():
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
-        if library.libwsc_version() // 1000 != _INTERFACE:
-            raise ImportError(f"{path} has interface {library.libwsc_version()}, not 1")
         if program and os.path.exists(program):
             library.libwsc_use_program(program.encode())
         return library
@@ -114,9 +119,36 @@ def _load():
 _lib = _load()
 
 
-def _check(status):
+# The library is for one thread at a time, and ctypes lets others run during a call.
+_one = threading.RLock()
+
+
+def _renew_lock():
+    """In the child of a fork, where the thread that held it is not."""
+    global _one  # pylint: disable=global-statement
+    _one = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def _call(function, *arguments):
+    """A function with a status; the message is that of the calling thread."""
+    with _one:
+        status = function(*arguments)
     if status:
-        raise Error(status, _lib.libwsc_message().decode(errors="replace"))
+        raise Error(status, _decode(_lib.libwsc_message()))
+
+
+def _decode(text):
+    """Names of files need not be UTF-8."""
+    return text.decode(errors="replace")
+
+
+def _text(function, *arguments):
+    """A function that returns a text."""
+    with _one:
+        return _decode(function(*arguments))
 
 
 def configs():
@@ -182,9 +214,16 @@ def _plain(value):
     return os.fspath(value)
 
 
+def _quoted(value):
+    """JSON as YAML, which knows no pairs of surrogates: such characters stand as they are."""
+    return re.sub(r"\\\\|\\ud[89ab]..\\ud[c-f]..",
+                  lambda pair: pair[0] if pair[0] == "\\\\" else json.loads(f'"{pair[0]}"'),
+                  json.dumps(value, default=_plain))
+
+
 def _yaml(value):
-    """A text as it stands, as after `--set`; anything else in JSON, which is YAML."""
-    return value if isinstance(value, str) else json.dumps(value, default=_plain)
+    """A text as it stands, as after `--set`; anything else in JSON."""
+    return value if isinstance(value, str) else _quoted(value)
 
 
 class Params(_Handle):
@@ -193,18 +232,19 @@ class Params(_Handle):
     def __init__(self, path, keys=None):
         super().__init__(_lib.libwsc_params_free)
         array, n = _texts(keys)
-        _check(_lib.libwsc_params_load(byref(self._owned), _bytes(path), array, n))
+        _call(_lib.libwsc_params_load, byref(self._owned), _bytes(path), array, n)
+        self._n_read = len(self.warnings)
 
     @property
     def text(self):
         """The effective params as YAML."""
-        return _lib.libwsc_params_text(self._handle).decode()
+        return _text(_lib.libwsc_params_text, self._handle)
 
     @property
     def warnings(self):
         """What the file says without effect, or by an old name."""
         n = _lib.libwsc_params_n_warnings(self._handle)
-        return [_lib.libwsc_params_warning(self._handle, i).decode() for i in range(n)]
+        return [_text(_lib.libwsc_params_warning, self._handle, i) for i in range(n)]
 
 
 class Machine(_Handle):
@@ -214,18 +254,18 @@ class Machine(_Handle):
         super().__init__(_lib.libwsc_machine_free)
         array, n = _texts(keys, "cluster.")
         name = None if path is None else _bytes(path)
-        _check(_lib.libwsc_machine_load(byref(self._owned), name, array, n))
+        _call(_lib.libwsc_machine_load, byref(self._owned), name, array, n)
 
     @property
     def name(self):
         """Name of the system."""
-        return _lib.libwsc_machine_name(self._handle).decode()
+        return _text(_lib.libwsc_machine_name, self._handle)
 
 
 class Sweep(_Handle):
-    """Points of a sweep, which scale() makes.
+    """Points of a sweep, which scale() makes, in the order of `num_csx`.
 
-    sweep["tokens_per_s"] is a column, len() the number of points.
+    sweep["tokens_per_s"] is a column, len() the number of points; iterating gives `rows`.
     """
 
     def __init__(self):
@@ -240,9 +280,12 @@ class Sweep(_Handle):
         rows = []
         for i in range(len(self)):
             point = _Point(size=ctypes.sizeof(_Point))
-            _check(_lib.libwsc_sweep_point(self._handle, i, byref(point)))
+            _call(_lib.libwsc_sweep_point, self._handle, i, byref(point))
             rows.append({name: getattr(point, name) for name in COLUMNS})
         return rows
+
+    def __iter__(self):
+        return iter(self.rows)
 
     def __getitem__(self, column):
         if column not in COLUMNS:
@@ -261,7 +304,7 @@ class Sweep(_Handle):
 
     def csv(self):
         """The text of scaling.csv."""
-        return _lib.libwsc_sweep_csv(self._handle).decode()
+        return _text(_lib.libwsc_sweep_csv, self._handle)
 
 
 def _load_params(path, keys, level):
@@ -270,6 +313,15 @@ def _load_params(path, keys, level):
     for text in params.warnings:
         warnings.warn(text, stacklevel=level)
     return params
+
+
+def _warn_of_idle(params, machine, most_csx):
+    """What has no effect in a sweep or, with 0 systems, in a run."""
+    with _one:
+        _call(_lib.libwsc_params_check, params._handle, machine._handle, most_csx)
+        idle = params.warnings[params._n_read:]
+    for text in idle:
+        warnings.warn(text, stacklevel=3)
 
 
 def _params(params):
@@ -286,7 +338,8 @@ def _whole(name, value):
 
 def _counts(num_csx):
     """One number of systems or several."""
-    several = num_csx if hasattr(num_csx, "__iter__") else [num_csx]
+    one = getattr(num_csx, "ndim", 1) == 0 or not hasattr(num_csx, "__iter__")
+    several = [num_csx] if one else num_csx
     counts = [_whole("num_csx", n) for n in several]
     return (c_int64 * len(counts))(*counts)
 
@@ -308,22 +361,24 @@ def scale(params, num_csx=(1, 2, 4, 8, 16, 32, 64), cluster=None, scaling="weak"
     how = _Scaling(ctypes.sizeof(_Scaling), scaling == "strong",
                    _whole("batch_per_csx", batch_per_csx))
     model, machine, sweep = _params(params), _machine(cluster), Sweep()
-    _check(_lib.libwsc_scale(byref(sweep._owned), model._handle, machine._handle, counts,
-                             len(counts), byref(how)))
+    _call(_lib.libwsc_scale, byref(sweep._owned), model._handle, machine._handle, counts,
+          len(counts), byref(how))
+    _warn_of_idle(model, machine, max(counts))
     return sweep
 
 
 class Run:
     """The files of a run: `metrics`, a dictionary for each logged step, and `performance`, which a
-    training writes; None where there was none."""
+    training writes: that of the newest one in the folder, None where there was none."""
 
     def __init__(self, model_dir):
         self.model_dir = model_dir
-        with open(os.path.join(model_dir, "metrics.jsonl"), encoding="utf-8") as file:
+        folder = os.fsdecode(model_dir)
+        with open(os.path.join(folder, "metrics.jsonl"), encoding="utf-8") as file:
             self.metrics = [json.loads(line) for line in file]
         self.performance = None
         with contextlib.suppress(FileNotFoundError):
-            with open(os.path.join(model_dir, "performance.json"), encoding="utf-8") as file:
+            with open(os.path.join(folder, "performance.json"), encoding="utf-8") as file:
                 self.performance = json.load(file)
 
     def frame(self):
@@ -338,9 +393,12 @@ def run(params, model_dir, cluster=None, numerics="host", keys=None, **runconfig
     Other arguments are keys of `runconfig`: num_csx=2, num_steps=10, mode="eval"; `keys` overrides
     any other key of the file.
     """
-    sets = dict(keys or {})
-    sets["runconfig.model_dir"] = json.dumps(os.fsdecode(model_dir), ensure_ascii=False)
-    sets.update({f"runconfig.{key}": value for key, value in runconfig.items()})
-    model, machine = _load_params(params, sets, 3), _machine(cluster)
-    _check(_lib.libwsc_run(model._handle, machine._handle, _bytes(numerics)))
+    named = {f"runconfig.{key}": value for key, value in runconfig.items()}
+    named["runconfig.model_dir"] = _quoted(os.fsdecode(model_dir))
+    twice = sorted(set(named) & set(keys or {}))
+    if twice:
+        raise ValueError(f"{', '.join(twice)}: in `keys` and as an argument")
+    model, machine = _load_params(params, {**(keys or {}), **named}, 3), _machine(cluster)
+    _warn_of_idle(model, machine, 0)
+    _call(_lib.libwsc_run, model._handle, machine._handle, _bytes(numerics))
     return Run(model_dir)

@@ -254,6 +254,27 @@ TEST(log, a_file_that_cannot_be_written_is_told_once)
     CU_ASSERT_PTR_NOT_NULL(strstr(said, "line 2"));
 }
 
+TEST(log, a_quiet_process_writes_its_log_file)
+{
+    const char *path = case_path("quiet.log");
+    char *bytes = NULL;
+    size_t n = 0;
+    wsc_log_quiet(true);
+    T_OK(wsc_log_open(path));
+    WSC_INFO("one line");
+    WSC_WARNING("another line");
+    wsc_log(WSC_LOG_DEBUG, "below the level");
+    wsc_log_close();
+    wsc_log_quiet(false);
+    T_OK(wsc_file_read(WSC_MEM_TEST, path, 1 << 16, &bytes, &n));
+    CU_ASSERT_FATAL(bytes != NULL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(bytes, "INFO:   one line\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(bytes, "WARNING:   another line\n"));
+    CU_ASSERT_PTR_NULL(strstr(bytes, "below the level"));
+    wsc_free(bytes);
+    CU_ASSERT(!remove(path));
+}
+
 TEST(file, mkdir_makes_parents_and_accepts_what_is_there)
 {
     struct stat info;

@@ -63,3 +63,84 @@ TEST(libwsc, handles_that_are_null_and_a_batch_that_is_too_large)
     libwsc_machine_free(NULL);
     libwsc_sweep_free(NULL);
 }
+
+/* True when the program `wsc` does something else for PARAMS with @p set, which a run refuses. */
+static bool is_other_work(const char *path, const char *set, const char *what)
+{
+    libwsc_params *params = NULL;
+    libwsc_machine *machine = NULL;
+    int status = libwsc_params_load(&params, path, &set, set ? 1 : 0);
+    if (!status) status = libwsc_machine_load(&machine, NULL, NULL, 0);
+    const bool loaded = !status;
+    if (loaded) status = libwsc_run(params, machine, "none");
+    libwsc_params_free(&params);
+    libwsc_machine_free(&machine);
+    return loaded && refused(status, what);
+}
+
+TEST(libwsc, a_run_refuses_what_the_program_does_otherwise)
+{
+    CU_ASSERT(is_other_work(PARAMS, "runconfig.mode=generate", "needs prompts"));
+    CU_ASSERT(is_other_work(PARAMS, "runconfig.validate_only=true", "validate_only"));
+    CU_ASSERT(is_other_work(PARAMS, "runconfig.compile_only=true", "compile_only"));
+    CU_ASSERT(is_other_work(PARAMS, "train_input.micro_batch_size=explore", "explore"));
+    CU_ASSERT(is_other_work("configs/params/tiny_phases.yaml", NULL, "several trainers"));
+}
+
+/* Rate on two systems with @p faults, the status in *@p status. */
+static double rate_with(const char *faults, int *status)
+{
+    const int64_t two = 2;
+    libwsc_params *params = NULL;
+    libwsc_machine *machine = NULL;
+    libwsc_sweep *sweep = NULL;
+    struct libwsc_point point = {.size = sizeof point};
+    *status = libwsc_params_load(&params, PARAMS, NULL, 0);
+    if (!*status) *status = libwsc_machine_load(&machine, NULL, &faults, 1);
+    if (!*status) *status = libwsc_scale(&sweep, params, machine, &two, 1, NULL);
+    if (!*status) *status = libwsc_sweep_point(sweep, 0, &point);
+    libwsc_sweep_free(&sweep);
+    libwsc_machine_free(&machine);
+    libwsc_params_free(&params);
+    return point.tokens_per_s;
+}
+
+TEST(libwsc, a_sweep_refuses_faults_that_come_or_go)
+{
+    int status;
+    const double sound = rate_with("cluster.faults=[]", &status);
+    CU_ASSERT_EQUAL(status, 0);
+    CU_ASSERT(rate_with("cluster.faults=[{kind: straggler, wafer: 0, factor: 3}]", &status) <
+              sound);
+    CU_ASSERT_EQUAL(status, 0);
+    (void)rate_with("cluster.faults=[{kind: straggler, wafer: 0, factor: 3, from: 11}]", &status);
+    CU_ASSERT(refused(status, "a step like all others"));
+    (void)rate_with("cluster.faults=[{kind: lost_wafer, rate: 1e-4}]", &status);
+    CU_ASSERT(refused(status, "a step like all others"));
+}
+
+TEST(libwsc, what_has_no_effect_on_a_machine_is_a_warning)
+{
+    static const char pattern[] =
+        "sparsity=[{algorithm: static, sparsity: 0.5, param_filter: [\"no*\"]}]";
+    const char *const sets[] = {pattern, "runconfig.op_profiler_config.start_step=1",
+                                "runconfig.op_profiler_config.end_step=2"};
+    const char *const detection = "cluster.recovery.detection=1s";
+    libwsc_params *params = NULL;
+    libwsc_machine *machine = NULL;
+    CU_ASSERT_FATAL(!libwsc_params_load(&params, PARAMS, sets, 3) &&
+                    !libwsc_machine_load(&machine, NULL, &detection, 1));
+    const int n = libwsc_params_n_warnings(params);
+    CU_ASSERT_EQUAL(libwsc_params_check(params, machine, 0), 0);
+    CU_ASSERT_EQUAL(libwsc_params_n_warnings(params), n + 3);
+    CU_ASSERT_PTR_NOT_NULL(strstr(libwsc_params_warning(params, n + 2), "no profile"));
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT_EQUAL(libwsc_params_check(params, machine, 4), 0);
+    CU_ASSERT_EQUAL(libwsc_params_n_warnings(params), n + 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(libwsc_params_warning(params, n), "recovery.detection"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(libwsc_params_warning(params, n + 1), "pattern no*"));
+    CU_ASSERT(refused(libwsc_params_check(NULL, machine, 0), "params is NULL"));
+    CU_ASSERT(refused(libwsc_params_check(params, NULL, 0), "machine is NULL"));
+    libwsc_params_free(&params);
+    libwsc_machine_free(&machine);
+}

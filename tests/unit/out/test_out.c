@@ -96,6 +96,28 @@ TEST(out_table, columns_align)
                                         "  longer      1\n");
 }
 
+/* Expected: Python's csv.writer of bytes.decode("utf-8", "replace"). */
+TEST(out_text, csv_fields_are_quoted_and_utf8)
+{
+    static const struct {
+        const char *text, *field;
+    } row[] = {{"", ""},
+               {"gpt3 13b", "gpt3 13b"},
+               {"a,b", "\"a,b\""},
+               {"say \"x\"", "\"say \"\"x\"\"\""},
+               {"two\nlines", "\"two\nlines\""},
+               {"\xC3\xA9\xF0\x9F\x98\x80", "\xC3\xA9\xF0\x9F\x98\x80"},
+               {"cut\xC3", "cut\xEF\xBF\xBD"},
+               {"x\xFF,", "\"x\xEF\xBF\xBD,\""}};
+    for (int i = 0; i < (int)(sizeof row / sizeof *row); i++) {
+        struct wsc_text t = {0};
+        out_text_csv(&t, row[i].text);
+        wsc_text_add(&t, "%s", "");
+        CU_ASSERT_STRING_EQUAL(t.bytes, row[i].field);
+        wsc_text_free(&t);
+    }
+}
+
 TEST(out_file, write_replaces_and_leaves_nothing_beside)
 {
     T_OK(wsc_file_mkdir(case_path("write")));
