@@ -123,6 +123,10 @@ enum wsc_err data_source_sums(const struct data_source *source, int64_t most,
 /** A tokenizer, which converts text to token ids: bytes, a byte-level BPE as in GPT-2, or
  *  WordPiece. Only one thread may use it at a time, because it caches words. */
 struct data_tokenizer;
+/** Kinds of tokenizers of decoders; WordPiece is for data of encoders. */
+#define DATA_TOKENIZERS "byte bpe"
+/** The kind that is taken when none is asked for. */
+#define DATA_DEFAULT_TOKENIZER "byte"
 /** Open a tokenizer: @p kind is "byte" (256 ids) or "bpe", which needs the files vocab.json and
  *  merges.txt; they are NULL with "byte".  Errors name file, line and column; *@p out is NULL then.
  */

@@ -23,6 +23,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** Finished steps before the one that is recorded when none is named: the first steps begin with
+ *  idle links, from the third one on all are equal. */
+enum { JOB_STEADY_STEP = 2 };
 /** Selects the steps of a job whose virtual time is recorded. A step is one update in a training,
  *  one batch in an evaluation, one token in a generation. */
 struct job_recording {

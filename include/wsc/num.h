@@ -49,6 +49,10 @@ void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), voi
  *  754. CB16 is cbfloat16: 1 sign, 6 exponent and 9 mantissa bits; its exponent bias, 31, is
  *  assumed (the symmetric choice; none is published). */
 enum num_format { NUM_FP32, NUM_BF16, NUM_FP16, NUM_CB16 };
+/** Words of options for the formats, in their order. */
+#define NUM_FORMAT_OPTIONS "fp32 bf16 fp16 cb16"
+/** The word of @p format in NUM_FORMAT_OPTIONS. */
+const char *num_format_option(enum num_format format);
 /** Bytes of one element. */
 static inline int64_t num_format_bytes(enum num_format f)
 {

@@ -274,7 +274,6 @@ static enum wsc_err find_trainings(const struct scale *c, struct study *s)
 /* The last but one of the steps that a sweep measures: one like all others. */
 static enum wsc_err take_apart(const struct scale *c, struct study *s)
 {
-    enum { STEADY = 2 };
     int most = 0;
     for (int i = 1; i < c->sweep.n_counts; i++)
         if (c->o->num_csx.item[i] > c->o->num_csx.item[most]) most = i;
@@ -283,7 +282,7 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
     params.runconfig.num_csx = s->row[most].num_csx;
     params.train_input.batch_size = s->row[most].global_batch;
     params.runconfig.checkpoint_steps = 0; /* no part of a steady-state step */
-    const struct timeline_want want = {.first_step = STEADY,
+    const struct timeline_want want = {.first_step = JOB_STEADY_STEP,
                                        .n_steps = 1,
                                        .trace = c->o->trace != NULL,
                                        .schedule = c->o->goal != NULL};
@@ -446,9 +445,9 @@ static const struct study_files {
 } study_files[] = {
     {EFFECTS, "effects.csv"},
     {FAULTS, "faults.csv"},
-    {SPARSITY, "sweep.csv, sparsity.csv, sparsity.svg, sparsity.png"},
-    {VALUES, "sweep.csv, sweep.svg, sweep.png"},
-    {SENSITIVITY, "sensitivity.csv, band.csv, tornado.svg, tornado.png"},
+    {SPARSITY, "sweep.csv, sparsity.csv, sparsity.gp, sparsity.svg, sparsity.png"},
+    {VALUES, "sweep.csv, sweep.gp, sweep.svg, sweep.png"},
+    {SENSITIVITY, "sensitivity.csv, band.csv, tornado.gp, tornado.svg, tornado.png"},
     {TRAINING, "training.csv"},
     {STEP, "op_profile.csv, critical_path.csv, links.csv"},
 };
@@ -469,7 +468,8 @@ static bool is_asked(const struct scale *c, int study)
 /* Prints the names of the files that were written. */
 static void print_files(const struct scale *c)
 {
-    (void)printf("\nWrote %s/scaling.csv, scaling.svg, scaling.png, report.html\n", c->o->out);
+    (void)printf("\nWrote %s/scaling.csv, scaling.gp, scaling.svg, scaling.png, report.html\n",
+                 c->o->out);
     for (int i = 0; i < N_STUDY_FILES; i++)
         if (is_asked(c, study_files[i].study))
             (void)printf("      %s/%s\n", c->o->out, study_files[i].names);

@@ -44,7 +44,6 @@ static const char *yes(bool is)
 static enum wsc_err describe_case(const struct app_mesh *o, struct wsc_text *text)
 {
     static const char *const arch[] = {"wse2", "wse3"}, *const half[] = {"fp16", "bf16", "cb16"},
-                             *const format[] = {"fp32", "bf16", "fp16", "cb16"},
                              *const pass[] = {"forward", "backward"};
     const struct programs_case *c = &o->c;
     wsc_text_add(
@@ -55,12 +54,12 @@ static enum wsc_err describe_case(const struct app_mesh *o, struct wsc_text *tex
         "--alibi %d --density %.17g "
         "--seed %lld --explain %s --heatmap %s --trace %s --trace_pe %s --trace_events %lld",
         o->what, c->algo ? " --algo " : "", c->algo ? c->algo : "", c->w, c->h, arch[o->arch],
-        half[o->half], format[o->format], pass[o->pass], (long long)c->words, (long long)c->m,
-        (long long)c->n, (long long)c->k, (long long)c->length, (long long)c->calls,
-        (long long)c->tokens, (long long)c->samples, (long long)c->features, (long long)c->heads,
-        (long long)c->head_dim, (long long)c->vocab, (long long)c->groups, c->both_ways, c->softcap,
-        c->alibi, c->density, (long long)o->seed, yes(o->show.explain),
-        yes(o->show.heatmap != NULL), yes(o->show.trace != NULL),
+        half[o->half], num_format_option((enum num_format)o->format), pass[o->pass],
+        (long long)c->words, (long long)c->m, (long long)c->n, (long long)c->k,
+        (long long)c->length, (long long)c->calls, (long long)c->tokens, (long long)c->samples,
+        (long long)c->features, (long long)c->heads, (long long)c->head_dim, (long long)c->vocab,
+        (long long)c->groups, c->both_ways, c->softcap, c->alibi, c->density, (long long)o->seed,
+        yes(o->show.explain), yes(o->show.heatmap != NULL), yes(o->show.trace != NULL),
         o->show.trace_pe ? o->show.trace_pe : "-", (long long)o->show.trace_events);
     return wsc_text_check(text);
 }

@@ -30,11 +30,6 @@ static double error_of(const struct kernels_wafer_pair *p)
     return p->model / p->cycles - 1;
 }
 
-static const char *format_of(const struct kernels_wafer_pair *p)
-{
-    return p->format == NUM_FP32 ? "fp32" : "bf16";
-}
-
 /* Median and worst of the cases of which an error is claimed, or of the others. */
 struct summary {
     int n;
@@ -55,7 +50,7 @@ static enum wsc_err print_table(const struct cases *all)
         const struct kernels_wafer_pair *p = &all->pair[i];
         char error[OUT_PERCENT_SIZE];
         out_table_cell(t, "%s", p->plan);
-        out_table_cell(t, "%s", format_of(p));
+        out_table_cell(t, "%s", num_format_option(p->format));
         out_table_cell(t, "%d", p->lanes);
         out_table_cell(t, "%s", p->kernel);
         out_table_cell(t, "%s", p->pass);
@@ -81,7 +76,7 @@ static enum wsc_err print_json(const struct cases *all, const struct summary *s)
         const struct kernels_wafer_pair *p = &all->pair[i];
         out_json_open(&j, NULL);
         out_json_str(&j, "model", p->plan);
-        out_json_str(&j, "format", format_of(p));
+        out_json_str(&j, "format", num_format_option(p->format));
         out_json_int(&j, "lanes", p->lanes);
         out_json_str(&j, "kernel", p->kernel);
         out_json_str(&j, "pass", p->pass);
@@ -115,8 +110,8 @@ static enum wsc_err write_csv(const struct cases *all, const char *path)
                      "max_error\n");
     for (int i = 0; i < all->n; i++) {
         const struct kernels_wafer_pair *p = &all->pair[i];
-        wsc_text_add(&t, "%s,%s,%d,%s,%s,%d,%d,", p->plan, format_of(p), p->lanes, p->kernel,
-                     p->pass, p->w, p->h);
+        wsc_text_add(&t, "%s,%s,%d,%s,%s,%d,%d,", p->plan, num_format_option(p->format), p->lanes,
+                     p->kernel, p->pass, p->w, p->h);
         out_text_csv(&t, p->shape);
         wsc_text_add(&t, ",%s,%d,%lld,%.1f,%.1f,%.4f,%.3g\n", p->continued, !p->open,
                      (long long)p->simulated, p->cycles, p->model, 100 * error_of(p), p->max_error);

@@ -282,8 +282,8 @@ static enum wsc_err generate(struct job_state *s, struct prompts *p)
     TRY_NEW(p->tokens, WSC_MEM_RUN, p->n);
     TRY_NEW(p->n_tokens, WSC_MEM_RUN, p->n);
     const struct job *job = s->job;
-    TRY(data_tokenizer_open(&s->tokenizer, job->tokenizer ? job->tokenizer : "byte", job->vocab,
-                            job->merges));
+    TRY(data_tokenizer_open(&s->tokenizer, job->tokenizer ? job->tokenizer : DATA_DEFAULT_TOKENIZER,
+                            job->vocab, job->merges));
     for (int i = 0; i < p->n; i++)
         TRY(tokenize(s, i, p));
     return generate_from(s, p);

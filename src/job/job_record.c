@@ -5,10 +5,6 @@
  * into it.  Rank 0 hands each record to whoever asked for it, usually a timeline. */
 #include "job_record.h"
 
-/* Finished steps before the one that is recorded when none is named: the first steps begin with
- * idle links, from the third one on all are equal. */
-enum { STEADY_STEP = 2 };
-
 /* Evaluations in between do not count as steps of a training. */
 static bool is_recorded(const struct job_state *s, const struct stream_pass *pass)
 {
@@ -23,7 +19,7 @@ void job_record_plan(const struct job_state *s, int64_t first_step, int64_t last
     struct job_recording *r = s->job->recording;
     if (!r) return;
     if (r->first_step < 0) {
-        r->first_step = first_step + STEADY_STEP;
+        r->first_step = first_step + JOB_STEADY_STEP;
         if (r->first_step > last_step - 1) r->first_step = last_step - 1;
         r->n_steps = 1;
     }

@@ -52,7 +52,8 @@ static enum wsc_err read_requests(struct job_state *s, struct job_scoring *g)
     const struct job *job = s->job;
     struct job_score_tokens tokens = {
         .T = s->cluster->model->T, .V = s->cluster->model->V, .prefix = job->eos_id};
-    TRY(data_tokenizer_open(&tokens.tokenizer, job->tokenizer ? job->tokenizer : "byte", job->vocab,
+    TRY(data_tokenizer_open(&tokens.tokenizer,
+                            job->tokenizer ? job->tokenizer : DATA_DEFAULT_TOKENIZER, job->vocab,
                             job->merges));
     const enum wsc_err rc = job_score_requests_read(&g->requests, job->requests, &tokens);
     data_tokenizer_close(&tokens.tokenizer);

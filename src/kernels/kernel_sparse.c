@@ -88,7 +88,7 @@ static enum wsc_err simulate(const struct hw *hw, uint64_t seed, int i, struct k
     else
         (void)snprintf(pair->shape, sizeof pair->shape, "T %lld, %lld x %lld, %s, density %.3f",
                        (long long)c.tokens, (long long)c.m, (long long)c.k,
-                       c.format == NUM_FP32 ? "fp32" : "bf16", c.density);
+                       num_format_option(c.format), c.density);
     return WSC_OK;
 }
 

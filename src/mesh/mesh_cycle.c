@@ -305,12 +305,14 @@ static bool somebody_is_active(const struct mesh *m)
     return any;
 }
 
+/* Router-cycles after which progress is reported at the latest: some hundredths of a second. */
+enum { ROUTER_CYCLES = 1 << 22 };
+
 /* Number of batches that regions run without a barrier, from cycle @p next on: more than one if
  * nothing has to be decided between them and the fabric is so small that progress is reported in
  * time. */
 static int64_t batches(const struct mesh *m, int64_t next)
 {
-    enum { ROUTER_CYCLES = 1 << 22 };
     const int64_t most = ROUTER_CYCLES / MESH_BATCH / m->n_pes;
     if (m->n_own == 1 || m->border || most < 1) return 1;
     const int64_t n = mesh_flow_pause(m, next);
@@ -416,7 +418,7 @@ static bool can_run_ahead(const struct mesh *m, int64_t *next)
  * takes some hundredths of a second. */
 static void report_progress(struct mesh *m)
 {
-    enum { EVERY = 256, ROUTER_CYCLES = 1 << 22 };
+    enum { EVERY = 256 };
     const int64_t of_pes = ROUTER_CYCLES / m->n_pes + 1, every = of_pes < EVERY ? of_pes : EVERY;
     const int64_t before = m->n_ran;
     m->n_ran += m->until - m->round;

@@ -16,8 +16,8 @@
 #include <string.h>
 
 /* Regions of fewer than SMALL places are not searched for streams, nor those with fewer than 1 /
- * PART of their places active; LONGEST_SKIP: longest pause between searches, batches. */
-enum { SMALL = 4, PART = 16, LONGEST_SKIP = 7 };
+ * PART of their places active. */
+enum { SMALL = 4, PART = 16 };
 
 static enum wsc_err flow_sets(struct mesh_flow *f)
 {
@@ -150,18 +150,18 @@ static void schedule_after(struct mesh_flow *f)
 }
 
 /* True when this batch should search for streams. After each search without success the pause
- * until the next one doubles, up to LONGEST_SKIP batches. */
+ * until the next one doubles, up to MESH_FLOW_LONGEST_SKIP batches. */
 static bool should_search(struct mesh_flow *f)
 {
     if (!is_busy(f->r, f->first) || f->skip-- > 0) return false;
-    f->missed = f->missed < LONGEST_SKIP ? 2 * f->missed + 1 : LONGEST_SKIP;
+    f->missed = f->missed < MESH_FLOW_LONGEST_SKIP ? 2 * f->missed + 1 : MESH_FLOW_LONGEST_SKIP;
     f->skip = f->missed;
     return true;
 }
 
 int64_t mesh_flow_pause(const struct mesh *m, int64_t next)
 {
-    int64_t least = LONGEST_SKIP;
+    int64_t least = MESH_FLOW_LONGEST_SKIP;
     for (int i = 0; i < m->n_own; i++) {
         const struct mesh_region *r = &m->region[m->own + i];
         if (!is_busy(r, next)) return 1;

@@ -8,8 +8,6 @@
 
 #include <wsc/check.h>
 
-enum { LONGEST_SKIP = 7 };
-
 /* ---- what the other side does ---------------------------------------------------------------- */
 
 /* True when the place on side @p d is steady and holds wavelets of the colour. The caller has
@@ -93,12 +91,14 @@ static enum mesh_flow_crossing agreed(const struct mesh *m)
     return late ? MESH_CROSS_LATE : MESH_CROSS_EARLY;
 }
 
-/* After each attempt without agreement the pause until the next one doubles, up to LONGEST_SKIP. */
+/* After each attempt without agreement the pause until the next one doubles, up to
+ * MESH_FLOW_LONGEST_SKIP. */
 void mesh_flow_agree(struct mesh *m)
 {
     m->crossing = agreed(m);
     if (m->crossing == MESH_CROSS_VISITED) {
-        m->cross_missed = m->cross_missed < LONGEST_SKIP ? 2 * m->cross_missed + 1 : LONGEST_SKIP;
+        m->cross_missed = m->cross_missed < MESH_FLOW_LONGEST_SKIP ? 2 * m->cross_missed + 1
+                                                                   : MESH_FLOW_LONGEST_SKIP;
         m->cross_skip = m->cross_missed;
         return;
     }

@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Longest pause between two searches for streams, batches. */
+enum { MESH_FLOW_LONGEST_SKIP = 7 };
+
 /* The words that enter a channel of place `at` in a batch, one per cycle. */
 struct mesh_flow_item {
     int32_t at, channel;

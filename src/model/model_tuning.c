@@ -12,6 +12,9 @@
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
+/* Bytes of a tensor's list of modules. */
+enum { WAY = 512 };
+
 /* Classes of the Model Zoo on the way to the tensors whose names match; linear layers come last,
  * because they end the way. */
 static const struct {
@@ -75,7 +78,6 @@ static bool is_module(const struct model_tensor *t)
 enum wsc_err model_take_adapter(struct model *model, const struct zoo_params *params,
                                 const struct model_tensor *tensor)
 {
-    enum { WAY = 512 };
     char way[WAY];
     if (!params->model.lora_params.n || !is_module(tensor)) return WSC_OK;
     modules_of(tensor->name, way, sizeof way);
@@ -117,7 +119,6 @@ static enum wsc_err raise_unused(const struct zoo_params *params, int entry)
 /* Every entry of the list gives a module its adapter. */
 static enum wsc_err check_adapters(const struct model *model, const struct zoo_params *params)
 {
-    enum { WAY = 512 };
     const struct zoo_loras *loras = &params->model.lora_params;
     bool used[ZOO_MAX_LORAS] = {false};
     char way[WAY];

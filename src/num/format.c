@@ -206,15 +206,17 @@ NUM_CLONES static float dot_fp32(const void *left, const void *right, int64_t n)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct format_row {
-    const char *name;
+    const char *name, *option;
     void (*narrow)(uint16_t *restrict out, const float *restrict in, int64_t n);
     void (*widen)(float *restrict out, const uint16_t *restrict in, int64_t n);
     void (*add)(float *restrict y, const void *rows_of, int64_t rows, int64_t ld, int64_t n);
     float (*dot)(const void *left, const void *right, int64_t n);
-} formats[] = {[NUM_FP32] = {"fp32", NULL, NULL, add_fp32, dot_fp32},
-               [NUM_BF16] = {"bfloat16", fp32_to_bf16, bf16_to_fp32, add_bf16, dot_bf16},
-               [NUM_FP16] = {"float16", fp32_to_fp16, fp16_to_fp32, add_fp16, dot_fp16},
-               [NUM_CB16] = {"cbfloat16", fp32_to_cb16, cb16_to_fp32, add_cb16, dot_cb16}};
+} formats[] = {[NUM_FP32] = {"fp32", "fp32", NULL, NULL, add_fp32, dot_fp32},
+               [NUM_BF16] = {"bfloat16", "bf16", fp32_to_bf16, bf16_to_fp32, add_bf16, dot_bf16},
+               [NUM_FP16] = {"float16", "fp16", fp32_to_fp16, fp16_to_fp32, add_fp16, dot_fp16},
+               [NUM_CB16] = {"cbfloat16", "cb16", fp32_to_cb16, cb16_to_fp32, add_cb16, dot_cb16}};
+
+_Static_assert(sizeof formats / sizeof *formats == NUM_CB16 + 1, "each format has a row");
 
 void num_narrow(enum num_format format, uint16_t *restrict out, const float *restrict in, int64_t n)
 {
@@ -226,6 +228,11 @@ void num_widen(enum num_format format, float *restrict out, const uint16_t *rest
 {
     WSC_CHECK(formats[format].widen, "%s has 32 bits", formats[format].name);
     formats[format].widen(out, in, n);
+}
+
+const char *num_format_option(enum num_format format)
+{
+    return formats[format].option;
 }
 
 const char *num_format_name(enum num_format format)

@@ -28,6 +28,16 @@ static uint16_t bf16(float x)
     return y;
 }
 
+/* The words of the options stand in the order of the formats. */
+TEST(num_format, words_of_options_are_in_order)
+{
+    char words[64] = "";
+    for (int f = NUM_FP32; f <= NUM_CB16; f++)
+        (void)snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s", f ? " " : "",
+                       num_format_option((enum num_format)f));
+    T_STR(words, NUM_FORMAT_OPTIONS);
+}
+
 TEST(num_format, every_bf16_survives_the_round_trip)
 {
     static uint16_t in[65536], out[65536];
