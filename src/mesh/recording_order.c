@@ -111,7 +111,7 @@ static bool follow_each_other(const int32_t *word, int32_t n)
 /* A control wavelet may end an operation before it has all words. */
 static int32_t form_with(struct mesh_recording *c, int32_t form, int32_t n_in)
 {
-    struct mesh_step_form f = ((const struct mesh_step_form *)c->forms.item)[form];
+    struct mesh_step_form f = ((const struct mesh_step_form *)(const void *)c->forms.item)[form];
     if (f.n_in == n_in) return form;
     f.n_in = n_in;
     return mesh_recording_form(c, &f);

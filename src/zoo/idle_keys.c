@@ -537,23 +537,24 @@ static struct reason reason_in(const struct condition *table, const struct zoo_p
         const size_t n = strlen(c->path) - 1;
         const bool section = c->path[n] == '*';
         if (section ? strncmp(c->path, path, n) != 0 : strcmp(c->path, path) != 0) continue;
-        return c->idle && c->idle(params) ? (struct reason){c->why, c->off} : (struct reason){NULL};
+        return c->idle && c->idle(params) ? (struct reason){c->why, c->off}
+                                          : (struct reason){NULL, NULL};
     }
-    return (struct reason){NULL};
+    return (struct reason){NULL, NULL};
 }
 
 static struct reason reason_of_input(const struct zoo_params *params, const char *path)
 {
     const bool trains = !strncmp(path, "train_input.", sizeof "train_input." - 1);
     if (!trains && strncmp(path, "eval_input.", sizeof "eval_input." - 1) != 0)
-        return (struct reason){NULL};
+        return (struct reason){NULL, NULL};
     for (size_t i = 0; i < sizeof input_conditions / sizeof *input_conditions; i++) {
         const struct input_condition *c = &input_conditions[i];
         if (strcmp(strchr(path, '.') + 1, c->key) != 0) continue;
         if (c->idle(trains ? &params->train_input : &params->eval_input))
             return (struct reason){c->why, c->off};
     }
-    return (struct reason){NULL};
+    return (struct reason){NULL, NULL};
 }
 
 static struct reason reason_of(const struct zoo_params *params, const char *path)

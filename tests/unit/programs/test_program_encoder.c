@@ -151,7 +151,8 @@ static void check_function_cycles(enum zoo_nonlinearity blocks, enum zoo_nonline
 /* A head has a function of its own, with its own cycles. */
 TEST(pe_model, functions_of_heads_take_their_own_cycles)
 {
-    for (int f = 0; f < ZOO_N_FUNCTIONS; f++) {
+    for (int i = 0; i < ZOO_N_FUNCTIONS; i++) {
+        const enum zoo_nonlinearity f = (enum zoo_nonlinearity)i;
         check_function_cycles(f, ZOO_GELU, ZOO_TANH);
         check_function_cycles(ZOO_RELU, f, ZOO_TANH);
         check_function_cycles(ZOO_GELU, ZOO_RELU, f);
