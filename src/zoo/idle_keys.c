@@ -171,7 +171,7 @@ static bool not_translation(const struct zoo_input *in)
     return in->samples != ZOO_SAMPLES_TRANSLATION;
 }
 
-static bool not_masked_later(const struct zoo_input *in)
+static bool masks_nothing(const struct zoo_input *in)
 {
     return in->samples != ZOO_SAMPLES_CSV_DYNAMIC;
 }
@@ -499,8 +499,8 @@ static const struct input_condition {
 } input_conditions[] = {{"tgt_data_dir", not_translation, "the loader reads no targets", NULL},
                         {"extra_ids", not_spans, "the loader leaves no spans out", NULL},
                         {"buckets", no_buckets, "the loader makes no buckets", NULL},
-                        {"masked_lm_prob", not_masked_later, "the loader masks nothing", NULL},
-                        {"mask_whole_word", not_masked_later, "the loader masks nothing", NULL},
+                        {"masked_lm_prob", masks_nothing, "the loader masks nothing", NULL},
+                        {"mask_whole_word", masks_nothing, "the loader masks nothing", NULL},
                         {"max_cls_tokens", not_sentences, "the loader reads no sentences", NULL},
                         {"vocab_file", reads_no_vocabulary, "the files have token ids", NULL},
                         {"label_vocab_file", reads_no_vocabulary, "the files have token ids", NULL},
