@@ -34,7 +34,7 @@ extern "C" {
 #endif
 
 /** Version of this interface: major * 1000 + minor. */
-#define LIBWSC_VERSION 1001
+#define LIBWSC_VERSION 1002
 
 /** A params file with all defaults. */
 typedef struct libwsc_params libwsc_params;
@@ -126,8 +126,13 @@ void libwsc_sweep_free(libwsc_sweep **sweep);
  *  validate_only, compile_only, micro_batch_size explore, a list of trainers of which no override
  *  `phase=N` chooses one.
  *  @p numerics: "host", "mesh" or "none".  Data sets are looked at by another process, the program
- *  that libwsc_use_program() names.  Signals are the caller's: none stops a run. */
+ *  that libwsc_use_program() names.  Signals are the caller's: none stops a run, and no handler may
+ *  run on the calling thread, which should block them; libwsc_stop() stops a run (status 5). */
 int libwsc_run(const libwsc_params *params, const libwsc_machine *machine, const char *numerics);
+/** Ask the run of this process to stop: within about a second and a step it writes a checkpoint,
+ *  unless runconfig.checkpoint_steps is 0, and ends.  Nothing without a run.  From any thread, also
+ *  from a signal handler.  Since 1002. */
+void libwsc_stop(void);
 /** Name the installed program `wsc`, absolute, before the first run that reads data.  The text is
  *  copied. */
 void libwsc_use_program(const char *path);

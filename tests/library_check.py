@@ -12,10 +12,14 @@ import io
 import json
 import os
 import pickle
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import unittest
+import warnings
 
 import wsc
 
@@ -270,6 +274,31 @@ class Runs(unittest.TestCase):
             for name in ("step", "loss", "grad_norm", "virtual_time_ps", "weights_hash"):
                 self.assertEqual(mine[name], other[name], name)
         self.assertEqual(run.performance["virtual_time_ps"], expected[-1]["virtual_time_ps"])
+
+    def interrupted(self, folder):
+        """Interrupt a run after its first logged steps; the step at which it stopped."""
+        code = ("import wsc; wsc.run('configs/params/tiny.yaml', %r, max_steps=10**9,"
+                " checkpoint_steps=10**8)" % folder)
+        with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as child:
+            begun, metrics = time.monotonic(), os.path.join(folder, "metrics.jsonl")
+            while not (os.path.exists(metrics) and os.path.getsize(metrics)):
+                self.assertLess(time.monotonic() - begun, 60)
+                time.sleep(0.05)
+            child.send_signal(signal.SIGINT)
+            text = child.communicate(timeout=60)[1].decode()
+        self.assertRegex(text, "KeyboardInterrupt")
+        return int(re.search(r"stopped by a call after step (\d+) of 1000000000", text)[1])
+
+    def test_ctrl_c_stops_with_a_checkpoint(self):
+        folder, whole = FOLDER + "/interrupted", FOLDER + "/uninterrupted"
+        last = self.interrupted(folder) + 2
+        program("run", "--params", "configs/params/tiny.yaml", "--max_steps", str(last),
+                "--model_dir", whole)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = wsc.run("configs/params/tiny.yaml", folder, max_steps=last)
+        self.assertEqual(run.performance["first_step"], last - 1)
+        self.assertEqual(run.metrics[-1]["loss"], wsc.Run(whole).metrics[-1]["loss"])
 
     def test_threads_take_turns(self):
         def loss(i):

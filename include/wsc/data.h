@@ -172,6 +172,8 @@ enum data_errors {
 };
 /** Part of a dataset: a folder of its own. */
 enum data_part_name { DATA_TRAIN, DATA_VAL, DATA_TEST, DATA_N_PARTS };
+/** Names of the formats of texts. */
+#define DATA_TEXT_FORMATS "text jsonl csv tsv"
 /** Value for "no token": no BOS or EOS is added. */
 #define DATA_NO_ID (-1)
 
@@ -183,7 +185,7 @@ struct data_make {
     const char *const *input;
     /** Entries of `input`, at least 1. */
     int n_inputs;
-    /** "text", "jsonl", "csv", "tsv"; NULL: by the extension, otherwise text. */
+    /** A word of DATA_TEXT_FORMATS; NULL: by the extension, otherwise text. */
     const char *format;
     const char *key; /**< key of the text in objects, or its column in tables */
     /** What to do with bytes that are not UTF-8. */

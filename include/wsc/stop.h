@@ -19,9 +19,16 @@
  *  threads inherit a mask that blocks these signals. WSC_NOMEM if no thread can be made. */
 enum wsc_err wsc_stop_start(void) WSC_CHECKED;
 /** Start (@p on) or stop to remember a signal instead of ending the process. A start forgets the
- *  signal of an earlier watch. */
+ *  signal of an earlier watch; during a watch it does nothing. */
 void wsc_stop_watch(bool on);
-/** The number of the first signal since wsc_stop_watch(true), or 0.  May be called from any thread;
- *  on other ranks of the job the answer may differ for a while. */
+/** What asked first since wsc_stop_watch(true): the number of a signal, WSC_STOP_CALL, or 0.  May
+ *  be called from any thread; on other ranks of the job the answer may differ for a while. */
 int wsc_stop_asked(void);
+/** The answer of wsc_stop_asked() after wsc_stop_ask(). */
+enum { WSC_STOP_CALL = 1 << 10 };
+/** Ask the run that watches to stop; nothing when none watches.  May be called from any thread and
+ *  from a signal handler. */
+void wsc_stop_ask(void);
+/** The name of what asked, for messages: "Terminated", "a call".  Valid until the next call. */
+const char *wsc_stop_name(int asked);
 #endif

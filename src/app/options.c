@@ -493,7 +493,7 @@ const struct app_option app_options[] = {
      APP_WORD,                                                                                     \
      NULL,                                                                                         \
      AT(request, text.format),                                                                     \
-     .words = "text jsonl csv tsv",                                                                \
+     .words = DATA_TEXT_FORMATS,                                                                   \
      .help = "format of all files",                                                                \
      .preset_why = "by the ending of each, else text"},                                            \
         {on,                                                                                       \

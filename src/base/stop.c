@@ -77,11 +77,22 @@ enum wsc_err wsc_stop_start(void)
 /* The order matters: a signal between the two stores belongs to the new watch. */
 void wsc_stop_watch(bool on)
 {
-    if (on) atomic_store(&asked, 0);
+    if (on && !atomic_load(&watching)) atomic_store(&asked, 0);
     atomic_store(&watching, on);
 }
 
 int wsc_stop_asked(void)
 {
     return atomic_load(&asked);
+}
+
+void wsc_stop_ask(void)
+{
+    int none = 0;
+    if (atomic_load(&watching)) (void)atomic_compare_exchange_strong(&asked, &none, WSC_STOP_CALL);
+}
+
+const char *wsc_stop_name(int what)
+{
+    return what == WSC_STOP_CALL ? "a call" : strsignal(what);
 }

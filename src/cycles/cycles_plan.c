@@ -318,41 +318,68 @@ static void try_plan(const struct task *task, int lanes, enum cycles_keep keep, 
         if (try_slices(task, &p, resident, best)) return;
 }
 
-static WSC_CHECKED enum wsc_err too_large(const struct task *task)
-{
-    struct cycles_layout l;
-    const int64_t left = hw_activation_bytes_per_pe(task->hw);
-    double least = INFINITY;
-    for (int keep = 0; keep < CYCLES_N_KEEPS; keep++) {
-        cycles_layout_init(&l, task->hw, task->model, task->lanes ? task->lanes : 1, 1);
-        cycles_layout_sparse(&l, task->densest);
-        struct cycles_plan_bytes b =
-            cycles_plan_bytes_per_pe(&l, (enum cycles_keep)keep, task->training, false);
-        least = fmin(least, b.work);
-    }
-    return wsc_err_hint(
-        WSC_RAISE(WSC_CAPACITY,
-                  "one sequence of %lld tokens needs %.0f bytes on a processing element, %lld are "
-                  "free for activations",
-                  (long long)task->model->T, least, (long long)(left > 0 ? left : 0)),
-        "shorter sequences or a smaller hidden_size and filter_size fit");
-}
-
 /** True when the model's blocks stream part by part. */
 static bool streams_parts(const struct model *model)
 {
     return model->stage[1].n_parts == 1;
 }
 
+/** True when a plan may keep the values of @p keep. */
+static bool may_keep(const struct task *task, int keep)
+{
+    const struct cycles_keep_row *row = &cycles_keep_rows[keep];
+    if (keep > 0 && !task->training) return false; /* nothing is kept */
+    return !(streams_parts(task->model) && !row->by_part) && !(row->gated && !task->model->patch);
+}
+
+static int least_lanes(const struct task *task)
+{
+    return task->lanes ? task->lanes : 1;
+}
+
+static int most_lanes(const struct task *task)
+{
+    const int64_t cols = task->hw->cluster->wafer.pe_cols;
+    return task->lanes ? task->lanes : cols < MAX_LANES ? (int)cols : MAX_LANES;
+}
+
+/** Least bytes of one sample on a PE, of all plans with the values of @p keep. */
+static double least_bytes(const struct task *task, enum cycles_keep keep)
+{
+    struct cycles_plan p = {.keep = keep};
+    double least = INFINITY;
+    for (p.lanes = least_lanes(task); p.lanes <= most_lanes(task); p.lanes++) {
+        for (p.slices = 1; p.slices <= MAX_SLICES; p.slices *= 2) {
+            struct cycles_layout l;
+            set_layout(&l, task, &p, model_sequences(task->model));
+            least = fmin(least, cycles_plan_bytes_per_pe(&l, keep, task->training, false).work);
+        }
+    }
+    return least;
+}
+
+static WSC_CHECKED enum wsc_err too_large(const struct task *task)
+{
+    const int64_t left = hw_activation_bytes_per_pe(task->hw), n = model_sequences(task->model);
+    double least = INFINITY;
+    for (int keep = 0; keep < CYCLES_N_KEEPS; keep++)
+        if (may_keep(task, keep)) least = fmin(least, least_bytes(task, (enum cycles_keep)keep));
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CAPACITY,
+                  "%s of %lld tokens%s %.0f bytes on a processing element, %lld are free for "
+                  "activations",
+                  n > 1 ? "sequences" : "one sequence", (long long)task->model->T,
+                  n > 1 ? ", of which a sample has several, need" : " needs", ceil(least),
+                  (long long)(left > 0 ? left : 0)),
+        "shorter sequences or a smaller hidden_size and filter_size fit");
+}
+
 /** Evaluate every number of lanes with every choice of kept values. */
 static void search(const struct task *task, struct cycles_plan *best)
 {
-    int64_t cols = task->hw->cluster->wafer.pe_cols;
-    const int least = task->lanes ? task->lanes : 1;
-    const int max_lanes = task->lanes ? task->lanes : cols < MAX_LANES ? (int)cols : MAX_LANES;
-    for (int keep = 0; keep < (task->training ? CYCLES_N_KEEPS : 1); keep++) {
-        if (streams_parts(task->model) && !cycles_keep_rows[keep].by_part) continue;
-        if (cycles_keep_rows[keep].gated && !task->model->patch) continue;
+    const int least = least_lanes(task), max_lanes = most_lanes(task);
+    for (int keep = 0; keep < CYCLES_N_KEEPS; keep++) {
+        if (!may_keep(task, keep)) continue;
         for (int lanes = least; lanes <= max_lanes; lanes++) {
             try_plan(task, lanes, (enum cycles_keep)keep, true, best);
             if (task->training) try_plan(task, lanes, (enum cycles_keep)keep, false, best);

@@ -17,7 +17,7 @@ struct data_inputs {
     int64_t bytes;
     int n_ignored; /**< number of files in folders whose ending is of no format */
 };
-/** @p format is "text", "jsonl", "csv", "tsv", or NULL: by the ending of each file.  A file that is
+/** @p format is a word of DATA_TEXT_FORMATS, or NULL: by the ending of each file.  A file that is
  *  there twice, also under another path, stays and has a warning. */
 enum wsc_err data_inputs_list(struct data_inputs *inputs, const char *const *path, int n,
                               const char *format) WSC_CHECKED;
@@ -38,11 +38,13 @@ struct data_docs {
     int64_t packed_before; /**< bytes on disk of the files before this one */
 };
 
+/** Most endings of names that a format has. */
+enum { DATA_MAX_ENDINGS = 4 };
 /** Functions of a format. They are called with the file open, and its stream at the position where
  *  the last call left it. */
 struct data_format {
     const char *name;
-    const char *ending[4];
+    const char *ending[DATA_MAX_ENDINGS];
     /** Begin a file. */
     enum wsc_err (*begin)(struct data_docs *d);
     /** Begin the next document, if there is one. */
@@ -51,8 +53,11 @@ struct data_format {
     enum wsc_err (*read)(struct data_docs *d, unsigned char *out, int64_t room, int64_t *n,
                          bool *ended);
 };
-extern const struct data_format data_format_text, data_format_jsonl, data_format_csv,
-    data_format_tsv;
+/** Each format X, in the order of DATA_TEXT_FORMATS; data_format_<X> is its row. */
+#define DATA_EACH_TEXT_FORMAT(XX) XX(text) XX(jsonl) XX(csv) XX(tsv)
+#define DECLARE(name)             extern const struct data_format data_format_##name;
+DATA_EACH_TEXT_FORMAT(DECLARE)
+#undef DECLARE
 
 /** Begin the next document of all files; *found false: there are no more. */
 enum wsc_err data_docs_next(struct data_docs *d, bool *found) WSC_CHECKED;

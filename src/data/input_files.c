@@ -13,8 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const struct data_format *const formats[] = {&data_format_text, &data_format_jsonl,
-                                                    &data_format_csv, &data_format_tsv};
+#define ROW(name) &data_format_##name,
+static const struct data_format *const formats[] = {DATA_EACH_TEXT_FORMAT(ROW)};
+#undef ROW
 enum { N_FORMATS = sizeof formats / sizeof *formats, MAX_DEPTH = 32 };
 
 /* Arguments of the search for files. */
@@ -41,7 +42,7 @@ static const struct data_format *format_of(const char *path)
         break;
     }
     for (int f = 0; f < N_FORMATS; f++)
-        for (int e = 0; e < 4 && formats[f]->ending[e]; e++)
+        for (int e = 0; e < DATA_MAX_ENDINGS && formats[f]->ending[e]; e++)
             if (ends_with(path, length, formats[f]->ending[e])) return formats[f];
     return NULL;
 }
@@ -156,6 +157,19 @@ static enum wsc_err refuse_container(const char *path)
     return WSC_OK;
 }
 
+/* Error: no file below @p path has a known ending. */
+static enum wsc_err raise_empty(const char *path)
+{
+    char endings[128] = "";
+    for (int f = 0; f < N_FORMATS; f++)
+        for (int e = 0; e < DATA_MAX_ENDINGS && formats[f]->ending[e]; e++) {
+            const size_t used = strlen(endings);
+            (void)snprintf(endings + used, sizeof endings - used, "%s ", formats[f]->ending[e]);
+        }
+    return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: holds no file of text", path),
+                        "known endings: %salso with .gz or .zst", endings);
+}
+
 /* A file that the user named is read with any ending; files of a folder only with a known one. */
 static enum wsc_err add_path(struct request *r, const char *path)
 {
@@ -165,9 +179,7 @@ static enum wsc_err add_path(struct request *r, const char *path)
     if (S_ISDIR(info.st_mode)) {
         TRY(add_folder(r, path, 0));
         if (r->inputs->n > before) return WSC_OK;
-        return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: holds no file of text", path),
-                            "known endings: .txt .text .md .jsonl .ndjson .json .csv .tsv .tab, "
-                            "also with .gz or .zst");
+        return raise_empty(path);
     }
     if (!S_ISREG(info.st_mode))
         return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: is not a regular file", path),
@@ -184,8 +196,7 @@ static enum wsc_err find_format(const char *name, const struct data_format **for
     for (int f = 0; name && f < N_FORMATS; f++)
         if (!strcmp(formats[f]->name, name)) *format = formats[f];
     if (!name || *format) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "format %s is not known", name),
-                        "text, jsonl, csv or tsv");
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "format %s is not known", name), DATA_TEXT_FORMATS);
 }
 
 static enum wsc_err list_all(struct data_inputs *inputs, const char *const *path, int n,

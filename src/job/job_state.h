@@ -89,7 +89,7 @@ struct job_checkpoints {
 struct job_stop {
     int64_t steps_per_look; /* steps between two checks */
     double looked_s;        /* host time of the last check */
-    int signal;             /* signal that asked the run to stop; 0: none */
+    int signal;             /* what asked the run to stop, as wsc_stop_asked(); 0: nothing */
 };
 
 /* A failure that is known on all ranks. */

@@ -9,8 +9,6 @@
 #include <wsc/mem.h>
 #include <wsc/stop.h>
 
-#include <string.h>
-
 /* One step at first: how long it takes is not known, and it may be minutes. */
 void job_stop_restart(struct job_state *s)
 {
@@ -48,14 +46,14 @@ void job_stop_look(struct job_state *s, int64_t n_steps)
 enum wsc_err job_stop_here(struct job_state *s)
 {
     if (!job_trains(s))
-        return wsc_err_hint(
-            WSC_RAISE(WSC_INTERRUPTED, "stopped by %s in an evaluation", strsignal(s->stop.signal)),
-            "started again, it begins again");
+        return wsc_err_hint(WSC_RAISE(WSC_INTERRUPTED, "stopped by %s in an evaluation",
+                                      wsc_stop_name(s->stop.signal)),
+                            "started again, it begins again");
     const bool saves = s->job->values && s->job->params->runconfig.checkpoint_steps > 0;
     if (saves && s->checkpoint.saved_step != s->at.step) TRY(job_save(s));
-    enum wsc_err rc =
-        WSC_RAISE(WSC_INTERRUPTED, "stopped by %s after step %lld of %lld",
-                  strsignal(s->stop.signal), (long long)s->at.step, (long long)s->run.last_step);
+    enum wsc_err rc = WSC_RAISE(WSC_INTERRUPTED, "stopped by %s after step %lld of %lld",
+                                wsc_stop_name(s->stop.signal), (long long)s->at.step,
+                                (long long)s->run.last_step);
     if (!saves) return wsc_err_hint(rc, "no checkpoint was written, as runconfig asks for none");
     const struct store_folder folder = job_folder(s);
     char *path = NULL;

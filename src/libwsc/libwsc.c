@@ -11,6 +11,7 @@
 #include <wsc/out.h>
 #include <wsc/report.h>
 #include <wsc/scaling.h>
+#include <wsc/stop.h>
 #include <wsc/store.h>
 
 #include <limits.h>
@@ -368,5 +369,13 @@ int libwsc_run(const libwsc_params *params, const libwsc_machine *machine, const
     if (need(params, "params") || need(machine, "machine") || need(numerics, "numerics"))
         return wsc_err_exit_status(WSC_USAGE);
     wsc_log_quiet(true);
-    return wsc_err_exit_status(run_job(params, machine, numerics));
+    wsc_stop_watch(true); /* from here on libwsc_stop() counts, not only in the steps */
+    const enum wsc_err rc = run_job(params, machine, numerics);
+    wsc_stop_watch(false);
+    return wsc_err_exit_status(rc);
+}
+
+void libwsc_stop(void)
+{
+    wsc_stop_ask();
 }

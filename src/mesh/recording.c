@@ -165,6 +165,7 @@ enum wsc_err mesh_recording_begin(struct mesh_recording *c, const struct mesh *m
     TRY_NEW(c->made->given, WSC_MEM_MESH, m->n_sinks + 1);
     TRY_NEW(c->running, WSC_MEM_MESH, threads);
     TRY_NEW(c->done, WSC_MEM_MESH, threads);
+    TRY_NEW(c->done_at, WSC_MEM_MESH, threads);
     c->made->program = mesh_recording_program(m);
     c->made->n_taken = m->n_sources;
     c->made->n_given = m->n_sinks;
@@ -205,6 +206,18 @@ static struct mesh_step_form form_like(const struct mesh_thread *t, enum mesh_st
     return f;
 }
 
+/* The effects of step @p number are complete. Steps whose effects were complete when it began come
+ * before it already, so what comes after it comes after them. */
+static void complete(struct mesh_recording *c, const struct mesh_pe *pe, int kind, int32_t number)
+{
+    for (int k = 0; k < THREADS; k++) {
+        const int64_t thread = thread_at(pe, k);
+        if (c->done_at[thread] <= number) c->done[thread] = -1;
+    }
+    c->done[thread_at(pe, kind)] = number;
+    c->done_at[thread_at(pe, kind)] = c->n_steps;
+}
+
 /* Append a step of thread @p t of @p pe, after all steps of the PE whose effects are complete. */
 static void append(struct mesh_recording *c, const struct mesh_pe *pe, const struct mesh_thread *t,
                    const struct mesh_step_form *form, struct mesh_step step)
@@ -218,20 +231,9 @@ static void append(struct mesh_recording *c, const struct mesh_pe *pe, const str
     c->step[c->n_steps++] = (struct mesh_recording_step){.step = step};
     for (int kind = 0; kind < THREADS; kind++)
         come_after(c, c->done[thread_at(pe, kind)], number);
-    c->running[thread] = number;
-    if (form->kind == MESH_STEP_MEMORY) c->done[thread] = number;
-}
-
-/* Reserve the list of @p n received words; returns its beginning. */
-static int32_t receives(struct mesh_recording *c, int64_t n)
-{
-    const int32_t first = c->n_in;
-    if (n > INT32_MAX - first || !ROOM(c, in, in_room, first + n)) {
-        c->refused = true;
-        return -1;
-    }
-    c->n_in += (int32_t)n;
-    return first;
+    const bool at_once = form->kind == MESH_STEP_MEMORY;
+    if (at_once) complete(c, pe, t->kind, number);
+    c->running[thread] = at_once ? -1 : number;
 }
 
 /* What mesh_record_begin() does for a recording that is not refused. */
@@ -244,10 +246,7 @@ static void begin(struct mesh_recording *c, const struct mesh_pe *pe, const stru
         form.op = descriptors(c, t->op);
         c->refused = c->refused || form.op < 0;
     }
-    if (t->in != MESH_NONE) {
-        form.n_in = (int32_t)t->left;
-        step.in = receives(c, t->left);
-    }
+    if (t->in != MESH_NONE) form.n_in = (int32_t)t->left;
     if (t->out != MESH_NONE) step.out = new_words(c, t->left, c->n_steps);
     if (!c->refused) append(c, pe, t, &form, step);
 }
@@ -270,7 +269,6 @@ static void arm(struct mesh_recording *c, const struct mesh_pe *pe, const struct
     form.vectors_step = a->step[1];
     form.writes = a->writes;
     form.n_in = (int32_t)a->n;
-    step.in = receives(c, a->n);
     if (!c->refused) append(c, pe, &a->axpy, &form, step);
 }
 
@@ -291,7 +289,7 @@ void mesh_record_end(const struct mesh_region *r, const struct mesh_pe *pe, int 
     if (!c) return;
     const int64_t thread = thread_at(pe, kind);
     (void)pthread_mutex_lock(&c->lock);
-    if (c->running[thread] >= 0) c->done[thread] = c->running[thread];
+    if (c->running[thread] >= 0) complete(c, pe, kind, c->running[thread]);
     c->running[thread] = -1;
     (void)pthread_mutex_unlock(&c->lock);
 }
@@ -302,16 +300,38 @@ static uint32_t value_of(const struct mesh_recording *c, uint32_t number)
     return number < (uint32_t)c->n_words ? c->value[number] : 0;
 }
 
+/* Make a list of the words that @p s has received, which the next one does not follow; it has room
+ * for all that its form receives. */
+static void make_list(struct mesh_recording *c, struct mesh_recording_step *s)
+{
+    const struct mesh_step_form *form = (const void *)c->forms.item;
+    const int64_t n = form[s->step.form].n_in;
+    const int32_t first = s->step.in;
+    if (n > INT32_MAX - c->n_in || !ROOM(c, in, in_room, c->n_in + n)) {
+        c->refused = true;
+        return;
+    }
+    for (int32_t k = 0; k < s->n_in; k++)
+        c->in[c->n_in + k] = first + k;
+    s->step.in = -1 - c->n_in;
+    c->n_in += (int32_t)n;
+}
+
+static void receive(struct mesh_recording *c, struct mesh_recording_step *s, int32_t number)
+{
+    if (!s->n_in) s->step.in = number;
+    if (s->step.in >= 0 && number != s->step.in + s->n_in) make_list(c, s);
+    if (s->step.in < 0 && !c->refused) c->in[-1 - s->step.in + s->n_in] = number;
+    s->n_in++;
+}
+
 uint32_t mesh_record_receive(const struct mesh_region *r, const struct mesh_pe *pe, int kind,
                              uint32_t number)
 {
     struct mesh_recording *c = r->recording;
     (void)pthread_mutex_lock(&c->lock);
     const int32_t running = c->refused ? -1 : c->running[thread_at(pe, kind)];
-    if (running >= 0) {
-        struct mesh_recording_step *s = &c->step[running];
-        c->in[s->step.in + s->n_in++] = (int32_t)number;
-    }
+    if (running >= 0) receive(c, &c->step[running], (int32_t)number);
     const uint32_t value = value_of(c, number);
     (void)pthread_mutex_unlock(&c->lock);
     return value;

@@ -10,11 +10,10 @@
 
 #include <pthread.h>
 
-/* An operation of a run that is recorded; a list of received words begins at `in` and has `n_in`.
- */
+/* An operation of a run that is recorded. */
 struct mesh_recording_step {
-    struct mesh_step step;
-    int32_t n_in, n_out; /* words that it has received and sent so far */
+    struct mesh_step step; /* its words are as in the list that is made, if n_in > 0 */
+    int32_t n_in, n_out;   /* words that it has received and sent so far */
 };
 /* Different items of one size. */
 struct mesh_recording_set {
@@ -28,17 +27,19 @@ struct mesh_recording {
     struct mesh_recorded *made;       /* owned until mesh_recording_end() */
     struct mesh_recording_step *step; /* owned, in the order in which they begin */
     int32_t n_steps, step_room;
-    int32_t *in; /* owned: numbers of received words */
+    int32_t *in; /* owned: lists of received words that do not follow each other */
     int32_t n_in, in_room;
-    /* Owned: pairs of steps, of which the second begins after the first has ended. */
+    /* Owned: pairs of steps, of which the second begins after the first has ended; pairs that
+     * follow from others are left out. */
     int32_t *before;
     int32_t n_before, before_room;
     uint32_t *value; /* owned (n_words): of each word */
     int32_t *sender; /* owned (n_words): step that sends it, -1: the host */
     int32_t n_words, value_room, sender_room;
-    /* Owned, for each PE and thread: the step that runs, and the last one whose effects are
-     * complete; -1: none. */
-    int32_t *running, *done;
+    /* Owned, for each PE and thread: the step that runs; the last one whose effects are complete,
+     * without those that come before another such step of the PE; how many steps had begun when it
+     * was complete. -1: none. */
+    int32_t *running, *done, *done_at;
     struct mesh_recording_set forms, ops; /* struct mesh_step_form, struct mesh_op */
     pthread_mutex_t lock;                 /* of the hooks, which the threads of the fabric call */
     bool refused; /* the run depends on data, or the recording did not fit */

@@ -9,9 +9,9 @@
 
 static void fini(struct mesh_recording *c)
 {
-    void *const owned[] = {c->step,       c->in,       c->before,  c->value,
-                           c->sender,     c->running,  c->done,    c->forms.item,
-                           c->forms.slot, c->ops.item, c->ops.slot};
+    void *const owned[] = {c->step,       c->in,         c->before,   c->value,
+                           c->sender,     c->running,    c->done,     c->done_at,
+                           c->forms.item, c->forms.slot, c->ops.item, c->ops.slot};
     mesh_recorded_free(&c->made);
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         wsc_free(owned[i]);

@@ -24,6 +24,12 @@ static void edges_fini(struct edges *e)
     wsc_free(e->order);
 }
 
+/* Number @p k of the words that a step receives. */
+static int32_t word_of(const struct mesh_recording *c, const struct mesh_step *s, int32_t k)
+{
+    return s->in >= 0 ? s->in + k : c->in[-1 - s->in + k];
+}
+
 /* Call @p take for each edge of the words; equal edges in a row count once. */
 static void each_sender(const struct mesh_recording *c, struct edges *e,
                         void (*take)(struct edges *e, int32_t first, int32_t second))
@@ -31,7 +37,7 @@ static void each_sender(const struct mesh_recording *c, struct edges *e,
     for (int32_t i = 0; i < c->n_steps; i++) {
         int32_t last = -1;
         for (int32_t k = 0; k < c->step[i].n_in; k++) {
-            const int32_t sender = c->sender[c->in[c->step[i].step.in + k]];
+            const int32_t sender = c->sender[word_of(c, &c->step[i].step, k)];
             if (sender >= 0 && sender != last) take(e, sender, i);
             last = sender;
         }
@@ -101,13 +107,6 @@ struct written {
     int32_t n_steps, n_in, longest;
 };
 
-static bool follow_each_other(const int32_t *word, int32_t n)
-{
-    for (int32_t k = 1; k < n; k++)
-        if (word[k] != word[0] + k) return false;
-    return true;
-}
-
 /* A control wavelet may end an operation before it has all words. */
 static int32_t form_with(struct mesh_recording *c, int32_t form, int32_t n_in)
 {
@@ -117,20 +116,17 @@ static int32_t form_with(struct mesh_recording *c, int32_t form, int32_t n_in)
     return mesh_recording_form(c, &f);
 }
 
-/* Append a step; words that do not follow each other, which are few, are a list. */
+/* Append a step; its list has no more words than it has received. */
 static bool write_step(struct written *w, struct mesh_recording *c,
                        const struct mesh_recording_step *from)
 {
     const int32_t n = from->n_in;
-    const int32_t *word = n ? c->in + from->step.in : NULL;
     struct mesh_step *s = &w->step[w->n_steps++];
     *s = from->step;
     s->form = form_with(c, s->form, n);
-    if (!n) {
-        s->in = 0;
-    } else if (follow_each_other(word, n)) {
-        s->in = word[0];
-    } else {
+    if (!n) s->in = 0;
+    if (s->in < 0) {
+        const int32_t *word = c->in + (-1 - s->in);
         s->in = -1 - w->n_in;
         memcpy(w->in + w->n_in, word, (size_t)n * sizeof *word);
         w->n_in += n;

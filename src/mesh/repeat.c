@@ -132,7 +132,7 @@ bool mesh_repeat_wants(const struct mesh *m)
            wsc_mem_in_use(WSC_MEM_MESH) < most_bytes() && !has_range_filter(m);
 }
 
-/* Memory of all PEs and words of all sinks. */
+/* What a run changes: memory of all PEs before it, later after it; words of all sinks after it. */
 struct state {
     uint8_t *memory; /* owned: of PE i from first[i] to first[i + 1] */
     int64_t *first;  /* owned */
@@ -146,26 +146,25 @@ static void state_fini(struct state *s)
     wsc_free(s->word);
 }
 
-static int64_t sink_words(const struct mesh *m)
+static enum wsc_err take_memory(struct state *s, const struct mesh *m)
 {
-    int64_t n = 0;
-    for (int i = 0; i < m->n_sinks; i++)
-        n += m->sink[i].output->n;
-    return n;
-}
-
-static enum wsc_err take_state(struct state *s, const struct mesh *m)
-{
-    uint32_t *word;
     TRY_NEW(s->first, WSC_MEM_MESH, m->n_pes + 1);
     for (int64_t i = 0; i < m->n_pes; i++)
         s->first[i + 1] = s->first[i] + m->pe[i].memory_bytes;
     TRY_NEW(s->memory, WSC_MEM_MESH, s->first[m->n_pes] + 1);
-    TRY_NEW(s->word, WSC_MEM_MESH, sink_words(m) + 1);
     for (int64_t i = 0; i < m->n_pes; i++)
         if (m->pe[i].memory_bytes)
             memcpy(s->memory + s->first[i], m->pe[i].memory, (size_t)m->pe[i].memory_bytes);
-    word = s->word;
+    return WSC_OK;
+}
+
+static enum wsc_err take_words(struct state *s, const struct mesh *m)
+{
+    int64_t n = 0;
+    for (int i = 0; i < m->n_sinks; i++)
+        n += m->sink[i].output->n;
+    TRY_NEW(s->word, WSC_MEM_MESH, n + 1);
+    uint32_t *word = s->word;
     for (int i = 0; i < m->n_sinks; i++) {
         const struct mesh_output *o = m->sink[i].output;
         if (o->n) memcpy(word, o->word, (size_t)o->n * sizeof *word);
@@ -174,13 +173,20 @@ static enum wsc_err take_state(struct state *s, const struct mesh *m)
     return WSC_OK;
 }
 
-/* A run that repeats touches no memory that the first one has not touched. */
-static void set_memory(const struct state *s, const struct mesh *m)
+/* Exchange the memory of the PEs with that of @p s; false: a PE has got more since it was taken. */
+static bool exchange_memory(struct state *s, const struct mesh *m)
 {
+    for (int64_t i = 0; i < m->n_pes; i++)
+        if (m->pe[i].memory_bytes != s->first[i + 1] - s->first[i]) return false;
     for (int64_t i = 0; i < m->n_pes; i++) {
-        const int64_t n = s->first[i + 1] - s->first[i];
-        if (n) memcpy(m->pe[i].memory, s->memory + s->first[i], (size_t)n);
+        uint8_t *of_state = s->memory + s->first[i], *of_pe = m->pe[i].memory;
+        for (int64_t k = 0; k < s->first[i + 1] - s->first[i]; k++) {
+            const uint8_t byte = of_pe[k];
+            of_pe[k] = of_state[k];
+            of_state[k] = byte;
+        }
     }
+    return true;
 }
 
 static bool is_state(const struct state *s, const struct mesh *m)
@@ -199,9 +205,12 @@ static bool is_state(const struct state *s, const struct mesh *m)
     return same;
 }
 
-static void set_words(const struct state *s, const struct mesh *m)
+static void set_state(const struct state *s, const struct mesh *m)
 {
     const uint32_t *word = s->word;
+    for (int64_t i = 0; i < m->n_pes; i++)
+        if (m->pe[i].memory_bytes)
+            memcpy(m->pe[i].memory, s->memory + s->first[i], (size_t)m->pe[i].memory_bytes);
     for (int i = 0; i < m->n_sinks; i++) {
         const struct mesh_output *o = m->sink[i].output;
         if (o->n) memcpy(o->word, word, (size_t)o->n * sizeof *word);
@@ -209,22 +218,17 @@ static void set_words(const struct state *s, const struct mesh *m)
     }
 }
 
-/* Play the recording from the state @p before; false: the results are not those of the simulation,
- * which are restored. */
-static enum wsc_err prove(const struct mesh_recorded *r, struct mesh *m, const struct state *before,
+/* Play the recording with the memory of before the run, which @p s has; false: the results are not
+ * those of the simulation, which are restored. */
+static enum wsc_err prove(const struct mesh_recorded *r, struct mesh *m, struct state *s,
                           bool *proved)
 {
-    struct state after = {0};
-    const enum wsc_err rc = take_state(&after, m);
     *proved = false;
-    if (!rc) {
-        set_memory(before, m);
-        *proved = mesh_play(r, &m->repeats->words, m) && is_state(&after, m);
-        set_memory(&after, m);
-        set_words(&after, m);
-    }
-    state_fini(&after);
-    return rc;
+    TRY(take_words(s, m));
+    if (!exchange_memory(s, m)) return WSC_OK;
+    *proved = mesh_play(r, &m->repeats->words, m) && is_state(s, m);
+    if (!*proved) set_state(s, m);
+    return WSC_OK;
 }
 
 static void set_recording(const struct mesh *m, struct mesh_recording *c)
@@ -269,12 +273,12 @@ enum wsc_err mesh_repeat_record(struct mesh *m, struct mesh_stats *stats,
                                 enum wsc_err (*simulate)(struct mesh *m, struct mesh_stats *stats))
 {
     struct mesh_recorded *made = NULL;
-    struct state before = {0};
+    struct state s = {0};
     bool proved = false;
-    enum wsc_err rc = take_state(&before, m);
+    enum wsc_err rc = take_memory(&s, m);
     if (!rc) rc = record(m, stats, simulate, &made);
-    if (!rc && made) rc = prove(made, m, &before, &proved);
+    if (!rc && made) rc = prove(made, m, &s, &proved);
     keep(m->repeats, announced(m), made, proved && !rc);
-    state_fini(&before);
+    state_fini(&s);
     return rc;
 }

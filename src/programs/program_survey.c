@@ -2,6 +2,8 @@
 /* Runs `wsc mesh survey`: collectives on rows and squares of growing size, compared with the
  * formulas of HPDC'24, and the chosen tree compared with the best of the fixed ones. Each formula
  * has its tolerance here, and the reason why some formulas are only estimates. */
+#include "program_tree.h"
+
 #include <wsc/err.h>
 #include <wsc/programs.h>
 
@@ -132,22 +134,22 @@ static enum wsc_err squares(const struct survey *s)
     return WSC_OK;
 }
 
-/* Least number of cycles: a root receives at most one word per cycle. A tree that needs more than
- * the best one is not run. */
-static int64_t least_cycles(const char *algo, int p, int64_t words)
+/* Least number of cycles: a root receives at most one word per cycle; in one group, two phases are
+ * a chain. A tree that needs more than the best one is not run. */
+static int64_t least_cycles(const struct programs_fixed_tree *tree, int p, int64_t words)
 {
-    int levels = 0;
-    while (p >> (levels + 1))
-        levels++;
-    if (!strcmp(algo, "star")) return words * (p - 1);
-    return !strcmp(algo, "tree") ? words * levels : words;
+    int64_t children = 0;
+    for (int i = 1; i < p; i++)
+        children += !tree->parent(i, p);
+    return children * words;
 }
 
 /* Compare the chosen tree with the fastest fixed one, both simulated; fixed trees that cannot be
  * faster are skipped. */
 static enum wsc_err against_fixed(const struct survey *s, struct programs_case c)
 {
-    static const char *const fixed[] = {"star", "chain", "tree", "two-phase"};
+    int n;
+    const struct programs_fixed_tree *fixed = programs_fixed_trees(&n);
     struct programs_point out = {
         .p = c.w, .h = 1, .words = c.words, .built = -1, .tolerance = 0.03, .at_most = true};
     struct programs_result r = {0};
@@ -155,13 +157,13 @@ static enum wsc_err against_fixed(const struct survey *s, struct programs_case c
     TRY(run(&reduce, &c, &r));
     out.cycles = r.stats.cycles;
     out.schedule = r.schedule;
-    for (int i = 0; i < 4; i++) {
-        if (least_cycles(fixed[i], c.w, c.words) > out.cycles) continue;
-        c.algo = fixed[i];
+    for (int i = 0; i < n; i++) {
+        if (!fixed[i].is_candidate || least_cycles(&fixed[i], c.w, c.words) > out.cycles) continue;
+        c.algo = fixed[i].name;
         TRY(run(&reduce, &c, &r));
         if (out.reference > 0 && (double)r.stats.cycles >= out.reference) continue;
         out.reference = (double)r.stats.cycles;
-        (void)snprintf(out.algo, sizeof out.algo, "%s", fixed[i]);
+        (void)snprintf(out.algo, sizeof out.algo, "%s", fixed[i].name);
     }
     (void)snprintf(out.what, sizeof out.what, "auto against best fixed");
     return s->point(s->ctx, &out);

@@ -15,11 +15,91 @@
  * HPDC'24, arXiv 2404.15888.  A message costs 2 T_R + 1 cycles besides words and distance. */
 enum { T_R = 2, MESSAGE = 2 * T_R + 1 };
 
+/* ---- trees whose shape does not depend on the load ------------------------------------------- */
+
 static int group_size(int p)
 {
     int s = (int)lround(sqrt(p));
     return s > 1 ? s : 1;
 }
+
+static int star_parent(int i, int group)
+{
+    (void)i;
+    (void)group;
+    return 0;
+}
+
+static int chain_parent(int i, int group)
+{
+    (void)group;
+    return i - 1;
+}
+
+static int binary_parent(int i, int group)
+{
+    (void)group;
+    return i & (i - 1);
+}
+
+/* A chain in each group, and one chain of the first PEs of the groups. */
+static int two_phase_parent(int i, int group)
+{
+    return i % group ? i - 1 : i - group;
+}
+
+static double star_cycles(double n, double words)
+{
+    return fmax(words * (n - 1), words * n / 2 + n - 1) + MESSAGE;
+}
+
+static double chain_cycles(double n, double words)
+{
+    return words + (MESSAGE + 1) * (n - 1);
+}
+
+static double binary_cycles(double n, double words)
+{
+    const double levels = ceil(log2(n));
+    return fmax(words * levels, words * n * levels / (2 * (n - 1)) + n - 1) + MESSAGE * levels;
+}
+
+static double two_phase_cycles(double n, double words)
+{
+    const double s = group_size((int)n);
+    return fmax(2 * words, 2 * words * (n - s) / (n - 1) + n - 1) + (2 * s - 2) * MESSAGE;
+}
+
+static const struct programs_fixed_tree fixed[] = {
+    {"star", star_parent, star_cycles, true},
+    {"tree", binary_parent, binary_cycles, true},
+    {"two-phase", two_phase_parent, two_phase_cycles, true},
+    {"chain", chain_parent, chain_cycles, true},
+    {"snake", chain_parent, chain_cycles, false}, /* its line of PEs is a snake */
+};
+enum { N_FIXED = sizeof fixed / sizeof *fixed };
+
+const struct programs_fixed_tree *programs_fixed_trees(int *n)
+{
+    *n = N_FIXED;
+    return fixed;
+}
+
+/* NULL: there is none of this name. */
+static const struct programs_fixed_tree *find_fixed(const char *algo)
+{
+    for (int i = 0; i < N_FIXED; i++)
+        if (!strcmp(algo, fixed[i].name)) return &fixed[i];
+    return NULL;
+}
+
+static void fill_fixed(const struct programs_fixed_tree *tree, int p, int *parent)
+{
+    for (int i = 1; i < p; i++)
+        parent[i] = tree->parent(i, group_size(p));
+}
+
+/* ---- trees of the dynamic programme ---------------------------------------------------------- */
 
 /* E*(r, d): least wavelet-hops to add up r PEs with at most d messages in a row, and the size of
  * the subtree that is received last. */
@@ -102,29 +182,41 @@ static void build(const struct programme *e, int first, int r, int d, int *paren
     }
 }
 
-static const char *const fixed[] = {"chain", "two-phase", "tree", "star"};
-enum { N_FIXED = sizeof fixed / sizeof *fixed };
-static void fill_fixed(const char *algo, int p, int *parent);
+/* The least cycles of a tree so far, and that tree. */
+struct choice {
+    const struct programs_load *load;
+    int64_t cycles;
+    int *parent;
+};
 
-/* Choose the tree whose messages need the fewest cycles, among the trees of the dynamic programme,
- * one for each depth, and the fixed trees. The bound of the dynamic programme does not include the
+/* Take the tree @p trial if its messages need fewer cycles. */
+static enum wsc_err compare(struct choice *c, const int *trial)
+{
+    int64_t cycles;
+    TRY(programs_tree_cycles(c->load, trial, &cycles));
+    if (cycles >= c->cycles) return WSC_OK;
+    c->cycles = cycles;
+    memcpy(c->parent, trial, (size_t)c->load->n * sizeof *trial);
+    return WSC_OK;
+}
+
+/* Choose the tree whose messages need the fewest cycles, among the fixed trees and those of the
+ * dynamic programme, one for each depth. The bound of the dynamic programme does not include the
  * order of messages or switches. */
 static enum wsc_err choose(const struct programme *e, const struct programs_load *load, int *trial,
                            int *parent)
 {
-    int64_t best = INT64_MAX, cycles;
-    for (int i = 1 - N_FIXED; i < e->depths; i++) {
-        trial[0] = -1;
-        if (i <= 0)
-            fill_fixed(fixed[-i], e->p, trial);
-        else if (e->energy[at(e, i, e->p)] < impossible)
-            build(e, 0, e->p, i, trial);
-        else
-            continue;
-        TRY(programs_tree_cycles(load, trial, &cycles));
-        if (cycles >= best) continue;
-        best = cycles;
-        memcpy(parent, trial, (size_t)e->p * sizeof *parent);
+    struct choice best = {load, INT64_MAX, parent};
+    trial[0] = -1;
+    for (int i = 0; i < N_FIXED; i++) {
+        if (!fixed[i].is_candidate) continue;
+        fill_fixed(&fixed[i], e->p, trial);
+        TRY(compare(&best, trial));
+    }
+    for (int d = 1; d < e->depths; d++) {
+        if (e->energy[at(e, d, e->p)] >= impossible) continue;
+        build(e, 0, e->p, d, trial);
+        TRY(compare(&best, trial));
     }
     return WSC_OK;
 }
@@ -154,33 +246,17 @@ static double auto_bound(int p, int64_t words)
     return bound;
 }
 
-/* Parent of position @p i in a fixed tree; two-phase has groups of @p s PEs, with a chain in each
- * and one chain of their first PEs. */
-static int parent_of(const char *algo, int i, int s)
-{
-    if (!strcmp(algo, "star")) return 0;
-    if (!strcmp(algo, "tree")) return i & (i - 1);
-    if (!strcmp(algo, "two-phase")) return i % s ? i - 1 : i - s;
-    return i - 1;
-}
-
-static void fill_fixed(const char *algo, int p, int *parent)
-{
-    for (int i = 1; i < p; i++)
-        parent[i] = parent_of(algo, i, group_size(p));
-}
+/* ---- by name --------------------------------------------------------------------------------- */
 
 enum wsc_err programs_tree(const char *algo, const struct programs_load *load, int *parent)
 {
-    bool found = !strcmp(algo, "snake");
+    const struct programs_fixed_tree *tree = find_fixed(algo);
     parent[0] = -1;
     if (!strcmp(algo, "auto")) return auto_tree(load, parent);
-    for (int i = 0; i < N_FIXED; i++)
-        found |= !strcmp(algo, fixed[i]);
-    if (!found)
+    if (!tree)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--algo %s: no such algorithm", algo),
                             "wsc mesh list shows those of each kernel");
-    fill_fixed(algo, load->n, parent);
+    fill_fixed(tree, load->n, parent);
     return WSC_OK;
 }
 
@@ -207,14 +283,9 @@ enum wsc_err programs_tree_formula(const struct programs_load *load, const int *
 
 double programs_formula_reduce(const char *algo, int p, int64_t words)
 {
-    double n = p, b = (double)words, s = group_size(p), levels = ceil(log2(n));
+    const struct programs_fixed_tree *tree = find_fixed(algo);
     if (p == 1) return 0;
-    if (!strcmp(algo, "chain") || !strcmp(algo, "snake")) return b + (MESSAGE + 1) * (n - 1);
-    if (!strcmp(algo, "star")) return fmax(b * (n - 1), b * n / 2 + n - 1) + MESSAGE;
-    if (!strcmp(algo, "tree"))
-        return fmax(b * levels, b * n * levels / (2 * (n - 1)) + n - 1) + MESSAGE * levels;
-    if (!strcmp(algo, "two-phase"))
-        return fmax(2 * b, 2 * b * (n - s) / (n - 1) + n - 1) + (2 * s - 2) * MESSAGE;
+    if (tree) return tree->cycles(p, (double)words);
     return strcmp(algo, "auto") != 0 ? -1 : auto_bound(p, words);
 }
 

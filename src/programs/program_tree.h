@@ -6,8 +6,24 @@
 
 #include <wsc/err.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
+/* A tree whose shape does not depend on the load. */
+struct programs_fixed_tree {
+    const char *name; /* of the algorithm */
+    /* Parent of position @p i > 0; @p group: PEs of a group of two phases. */
+    int (*parent)(int i, int group);
+    /* Analytical model of HPDC'24 for @p n PEs and vectors of @p words. */
+    double (*cycles)(double n, double words);
+    bool is_candidate; /* for auto */
+};
+
+/* All of them, *@p n; static. */
+const struct programs_fixed_tree *programs_fixed_trees(int *n);
+/* The parents of the PEs of a line for the algorithm @p algo, a fixed tree or auto; the root has
+ * -1.
+ */
 enum wsc_err programs_tree(const char *algo, const struct programs_load *load, int *parent);
 /* Analytical model of HPDC'24 in cycles; negative when it has no formula for @p algo. */
 double programs_formula_reduce(const char *algo, int p, int64_t words);

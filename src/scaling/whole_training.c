@@ -38,15 +38,20 @@ static double with_failures(const struct scaling_breaks *b, double work_s)
     return (1 / b->failures_per_s + b->restart_s) * expm1(b->failures_per_s * work_s);
 }
 
-/* Adds what checkpoints and failures take to the seconds of the steps alone. */
+/* Adds what checkpoints and failures take to the seconds of the steps alone: a checkpoint ends each
+ * interval, and the last step writes one too. */
 static void add_breaks(struct scaling_training *t, const struct scaling_breaks *b)
 {
-    const bool saves = b->interval_s > 0 && b->interval_s < t->seconds;
+    const double rounding = 1e-9; /* of a number of intervals, which is a quotient of rates */
+    const bool saves = b->interval_s > 0;
     const double work_s = t->seconds;
-    const double segments = saves ? work_s / b->interval_s : 1;
-    const double segment_s = saves ? b->interval_s + b->checkpoint_s : work_s;
-    t->checkpoint_s = saves ? segments * b->checkpoint_s : 0;
-    t->seconds = segments * with_failures(b, segment_s);
+    const double whole = saves ? floor(work_s / b->interval_s + rounding) : 0;
+    const double rest_s = work_s - whole * b->interval_s;
+    const bool has_rest = !saves || rest_s > rounding * b->interval_s;
+    const double checkpoint_s = saves ? b->checkpoint_s : 0;
+    t->checkpoint_s = (whole + has_rest) * checkpoint_s;
+    t->seconds = (has_rest ? with_failures(b, rest_s + checkpoint_s) : 0) +
+                 (whole > 0 ? whole * with_failures(b, b->interval_s + checkpoint_s) : 0);
     /* Without failures the difference is rounding, of either sign. */
     t->restart_s = b->failures_per_s > 0 ? t->seconds - work_s - t->checkpoint_s : 0;
 }

@@ -100,39 +100,6 @@ static void set_classes(struct conf_parse *p, struct zoo_params *params)
     m->vocab_size = m->num_labels + (m->diffusion.label_dropout_rate > 0);
 }
 
-/* Refuse features of other models that this release does not have with diffusion. */
-static void check_refused(struct conf_parse *p, const struct zoo_params *params)
-{
-    const struct zoo_model *m = &params->model;
-    const enum zoo_position position = m->position_embedding_type;
-    const struct zoo_refused refused[] = {
-        {"model.position_embedding_type", position != ZOO_POSITION_LEARNED &&
-                                              position != ZOO_POSITION_FIXED &&
-                                              position != ZOO_POSITION_NONE},
-        {"model.norm_type", m->norm_type != ZOO_LAYERNORM},
-        {"model.embedding_layer_norm", m->embedding_layer_norm},
-        {"model.nonlinearity", m->nonlinearity >= ZOO_GATED},
-        {"model.use_final_layer_norm", m->use_final_layer_norm},
-        {"model.norm_first_sandwich", m->norm_first_sandwich},
-        {"model.attention_sliding_window_length", m->attention_sliding_window_length > 0},
-        {"model.attention_logit_softcapping", m->attention_logit_softcapping > 0},
-        {"model.final_logit_softcapping", m->final_logit_softcapping > 0},
-        {"model.attention_qk_norm_layer", m->attention_qk_norm_layer != ZOO_QK_NORM_NONE},
-        {"model.attention_module", m->attention_module != ZOO_MULTIHEAD},
-        {"model.moe.num_experts", m->moe.num_experts > 0},
-        {"model.mup_base_hidden_size", m->mup_base_hidden_size > 0},
-        {"model.label_smoothing", m->label_smoothing > 0},
-        {"model.lora_params", m->lora_params.n > 0},
-        {"model.selective_grad", m->selective_grad.on},
-        {"model.dpo", m->dpo.on},
-        {"sparsity", params->sparsity.n > 0},
-        {"optimizer.gradient_noise_scale", params->optimizer.gradient_noise_scale},
-        {"train_input.data_transforms", params->train_input.sink_tokens > 0},
-        {"eval_input.data_transforms", params->eval_input.sink_tokens > 0}};
-    zoo_refuse(p, refused, sizeof refused / sizeof *refused,
-               "not with diffusion transformers in this release");
-}
-
 void zoo_diffusion_check(struct conf_parse *p, struct zoo_params *params)
 {
     struct zoo_model *m = &params->model;
@@ -140,6 +107,5 @@ void zoo_diffusion_check(struct conf_parse *p, struct zoo_params *params)
     set_sizes(&m->diffusion);
     set_patches(p, m);
     set_classes(p, params);
-    check_refused(p, params);
     params->train_input.max_sequence_length = params->eval_input.max_sequence_length = CONF_NULL;
 }

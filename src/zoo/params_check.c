@@ -203,6 +203,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
 {
     check_sections(p, root, params->runconfig.mode);
     zoo_check_inputs(p, params);
+    zoo_check_features(p, params);
     zoo_check_seq2seq(p, params);
     zoo_diffusion_check(p, params);
     zoo_set_positions(p, params);

@@ -186,20 +186,6 @@ static void set_positions(const struct conf_parse *p, struct zoo_params *params)
         m->max_position_embeddings = in->max_sequence_length;
 }
 
-/* Features that this release does not have for encoders of texts. */
-static void check_refused_of_encoder(struct conf_parse *p, const struct zoo_model *m)
-{
-    const struct zoo_refused refused[] = {
-        {"model.norm_type", m->norm_type != ZOO_LAYERNORM},
-        {"model.position_embedding_type", m->position_embedding_type == ZOO_POSITION_ALIBI},
-        {"model.norm_first_sandwich", m->norm_first_sandwich},
-        {"model.moe.num_experts", m->moe.num_experts > 0},
-        {"model.attention_sliding_window_length", m->attention_sliding_window_length > 0},
-        {"model.attention_logit_softcapping", m->attention_logit_softcapping > 0},
-        {"model.attention_qk_norm_layer", m->attention_qk_norm_layer != ZOO_QK_NORM_NONE}};
-    zoo_refuse(p, refused, sizeof refused / sizeof *refused, "not with encoders in this release");
-}
-
 /* Check the keys that encoders of texts need in addition to those of decoders. */
 static void check_encoder(struct conf_parse *p, struct zoo_model *m)
 {
@@ -208,7 +194,6 @@ static void check_encoder(struct conf_parse *p, struct zoo_model *m)
         return;
     const int64_t without_nsp =
         m->disable_nsp || (m->name == ZOO_ESM2 && m->objective != ZOO_MASKED_LM) ? 0 : 2;
-    check_refused_of_encoder(p, m);
     check_masked_loss(p, m);
     if (m->objective != ZOO_MASKED_LM) m->disable_nsp = true;
     if (m->num_segments == CONF_NULL)
@@ -252,9 +237,6 @@ static void check_preferences(struct conf_parse *p, struct zoo_params *params)
     m->loss_scaling = ZOO_LOSS_BATCH_SIZE;
     m->loss_weight = 1;
     m->label_smoothing = 0;
-    if (m->objective != ZOO_CAUSAL_LM)
-        conf_diag_error(p->diag, conf_parse_place(p, "model.objective", "model.name"), path,
-                        "preferences are of decoders, the policy model is an encoder");
     if (m->moe.num_experts)
         conf_diag_error(p->diag, conf_parse_place(p, "model.moe.num_experts", NULL), path,
                         "not together with experts in this release");

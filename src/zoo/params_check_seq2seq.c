@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Checks of encoder-decoders: lengths and widths of both sides, keys that both must share, features
- * that this release does not have for them. */
+/* Checks of encoder-decoders: lengths and widths of both sides, keys that both must share. */
 #include "params_checks.h"
 
 #include <stdio.h>
@@ -96,48 +95,6 @@ static void check_t5_features(struct conf_parse *p, struct zoo_model *m)
     if (!conf_parse_given(p, "model.loss_scaling")) m->loss_scaling = m->mlm_loss_scaling;
 }
 
-/* Keys of features that an encoder with a decoder does not have in this release. */
-static void check_refused_of_seq2seq(struct conf_parse *p, const struct zoo_params *params)
-{
-    const struct zoo_model *m = &params->model;
-    const bool rotary = m->position_embedding_type == ZOO_POSITION_ROTARY ||
-                        m->position_embedding_type == ZOO_POSITION_ALIBI;
-    const struct zoo_refused refused[] = {
-        {"model.embedding_layer_norm", m->embedding_layer_norm},
-        {"model.lora_params", m->lora_params.n > 0},
-        {"sparsity", params->sparsity.n > 0},
-        {"optimizer.gradient_noise_scale", params->optimizer.gradient_noise_scale},
-        {"model.position_embedding_type", rotary},
-        {"model.moe.num_experts", m->moe.num_experts > 0},
-        {"model.norm_first_sandwich", m->norm_first_sandwich},
-        {"model.attention_sliding_window_length", m->attention_sliding_window_length > 0},
-        {"model.attention_logit_softcapping", m->attention_logit_softcapping > 0},
-        {"model.attention_qk_norm_layer", m->attention_qk_norm_layer != ZOO_QK_NORM_NONE},
-        {"model.final_logit_softcapping", m->final_logit_softcapping > 0},
-        {"model.scale_qk_dot_by_layer_idx", m->scale_qk_dot_by_layer_idx},
-        {"model.extra_attention_params.num_kv_groups",
-         m->num_kv_groups > 0 && m->num_kv_groups != m->num_heads}};
-    zoo_refuse(p, refused, sizeof refused / sizeof *refused,
-               "not with an encoder and a decoder in this release");
-}
-
-/* Keys that need an encoder with a decoder, or that do not go with one. */
-static void check_beside_seq2seq(struct conf_parse *p, const struct zoo_params *params)
-{
-    const struct zoo_model *m = &params->model;
-    const bool both = m->objective == ZOO_SEQ2SEQ;
-    const char *position = "model.position_embedding_type", *smoothing = "model.label_smoothing";
-    if (m->position_embedding_type == ZOO_POSITION_RELATIVE && !both &&
-        m->objective != ZOO_CAUSAL_LM)
-        conf_diag_error(p->diag, conf_parse_place(p, position, NULL), position,
-                        "relative positions are not of encoders alone in this release");
-    if (m->label_smoothing > 0 && !both && m->objective != ZOO_CAUSAL_LM &&
-        m->objective != ZOO_MASKED_LM)
-        conf_diag_error(p->diag, conf_parse_place(p, smoothing, NULL), smoothing,
-                        "needs a head that predicts tokens");
-    if (both) check_refused_of_seq2seq(p, params);
-}
-
 /* Files of tokens that the loader of @p in needs beside data_dir. */
 static void check_token_files(struct conf_parse *p, const struct zoo_input *in, const char *section)
 {
@@ -156,7 +113,6 @@ static void check_token_files(struct conf_parse *p, const struct zoo_input *in, 
 void zoo_check_seq2seq(struct conf_parse *p, struct zoo_params *params)
 {
     struct zoo_model *m = &params->model;
-    check_beside_seq2seq(p, params);
     if (m->objective != ZOO_SEQ2SEQ) return;
     if (m->tgt_vocab_size == CONF_NULL) m->tgt_vocab_size = m->vocab_size;
     if (m->decoder_num_hidden_layers == CONF_NULL)

@@ -6,14 +6,8 @@
 #define WSC_ZOO_PARAMS_CHECKS_H
 #include <wsc/zoo.h>
 
-/** A key of a feature, and whether the params ask for the feature. */
-struct zoo_refused {
-    const char *path;
-    bool given;
-};
-
-/** Report an error at each of the @p n keys of @p list that is given; @p why is its text. */
-void zoo_refuse(struct conf_parse *p, const struct zoo_refused *list, size_t n, const char *why);
+/** Report an error at each key of a feature that the kind of the model does not have. */
+void zoo_check_features(struct conf_parse *p, const struct zoo_params *params);
 /** Both inputs: loaders, batch sizes, tokens before samples. */
 void zoo_check_inputs(struct conf_parse *p, struct zoo_params *params);
 /** Lengths of samples against the positions of the model, and files of targets. */

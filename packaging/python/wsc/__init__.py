@@ -18,6 +18,7 @@ import operator
 import os
 import re
 import shutil
+import signal
 import sysconfig
 import threading
 import warnings
@@ -77,8 +78,9 @@ _PROTOTYPES = {
     "libwsc_sweep_csv": (c_char_p, [c_void_p]),
     "libwsc_sweep_free": (None, [_HANDLE]),
     "libwsc_run": (c_int, [c_void_p, c_void_p, c_char_p]),
+    "libwsc_stop": (None, []),
 }
-_INTERFACE = 1001  # LIBWSC_VERSION: major number * 1000 + the least minor one
+_INTERFACE = 1002  # LIBWSC_VERSION: major number * 1000 + the least minor one
 
 
 def _places():
@@ -387,8 +389,40 @@ class Run:
         return pandas.DataFrame(self.metrics)
 
 
+def _stop(worker):
+    """Until the run has seen it, which may not have begun."""
+    while worker.is_alive():
+        with contextlib.suppress(KeyboardInterrupt):
+            _lib.libwsc_stop()
+            worker.join(0.1)
+
+
+def _call_apart(function, *arguments):
+    """A long call in a thread without signals, whose handlers must not run on the stack of compiled
+    kernels.  Ctrl-C, which Python handles between calls alone, asks it to stop."""
+    failure = []
+
+    def work():
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            _call(function, *arguments)
+        except Error as error:
+            failure.append(error)
+
+    worker = threading.Thread(target=work, name="wsc")
+    try:
+        worker.start()
+        worker.join()
+    except KeyboardInterrupt as interrupt:
+        _stop(worker)
+        raise interrupt from (failure[0] if failure else None)
+    if failure:
+        raise failure[0]
+
+
 def run(params, model_dir, cluster=None, numerics="host", keys=None, **runconfig):
-    """Train or evaluate in this process; files go to `model_dir`.
+    """Train or evaluate in this process; files go to `model_dir`.  Ctrl-C stops after a step, with a
+    checkpoint from which the same call continues.
 
     Other arguments are keys of `runconfig`: num_csx=2, num_steps=10, mode="eval"; `keys` overrides
     any other key of the file.
@@ -400,5 +434,5 @@ def run(params, model_dir, cluster=None, numerics="host", keys=None, **runconfig
         raise ValueError(f"{', '.join(twice)}: in `keys` and as an argument")
     model, machine = _load_params(params, {**(keys or {}), **named}, 3), _machine(cluster)
     _warn_of_idle(model, machine, 0)
-    _call(_lib.libwsc_run, model._handle, machine._handle, _bytes(numerics))
+    _call_apart(_lib.libwsc_run, model._handle, machine._handle, _bytes(numerics))
     return Run(model_dir)

@@ -235,6 +235,30 @@ TEST(plan, one_sequence_that_does_not_fit_is_refused)
     model_destroy(&r.model);
 }
 
+/* With the memory that the error asks for the sequence fits, with a byte less it does not. */
+TEST(plan, the_need_in_the_error_is_the_least_memory)
+{
+    struct cycles_asked asked = {.micro_batch = CONF_AUTO};
+    for (int i = 0; i < 4; i++) {
+        struct rig r;
+        struct cycles_plan p;
+        const bool training = i % 2;
+        asked.lanes = i / 2;
+        rig_open(&r, case_2p7b, HW_STREAM_BLOCK);
+        r.cluster.wafer.pe_cols = r.cluster.wafer.pe_rows = 16;
+        T_EQ(cycles_plan_wafer(&p, &r.hw, r.model, 8, &asked, training, NULL), WSC_CAPACITY);
+        const char *need = strstr(wsc_err_message(), "needs ");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(need);
+        r.cluster.wafer.sram_bytes_per_pe =
+            r.cluster.wafer.sram_reserved_bytes_per_pe + strtoll(need + 6, NULL, 10);
+        T_OK(cycles_plan_wafer(&p, &r.hw, r.model, 8, &asked, training, NULL));
+        T_EQ(p.micro_batch, 1);
+        r.cluster.wafer.sram_bytes_per_pe--;
+        T_EQ(cycles_plan_wafer(&p, &r.hw, r.model, 8, &asked, training, NULL), WSC_CAPACITY);
+        model_destroy(&r.model);
+    }
+}
+
 TEST(plan, evaluation_keeps_nothing)
 {
     struct rig r;

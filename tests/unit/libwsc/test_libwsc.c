@@ -5,7 +5,11 @@
 
 #include <libwsc.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define PARAMS "configs/params/tiny.yaml"
 
@@ -117,6 +121,49 @@ TEST(libwsc, a_sweep_refuses_faults_that_come_or_go)
     CU_ASSERT(refused(status, "a step like all others"));
     (void)rate_with("cluster.faults=[{kind: lost_wafer, rate: 1e-4}]", &status);
     CU_ASSERT(refused(status, "a step like all others"));
+}
+
+static atomic_bool over;
+
+static void *ask_to_stop(void *arg)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    (void)arg;
+    while (!atomic_load(&over)) {
+        libwsc_stop();
+        (void)nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+/* Status of a run of @p steps steps in virtual time alone. */
+static int run_steps(const char *steps)
+{
+    char folder[512];
+    const char *const sets[] = {steps, folder, "runconfig.checkpoint_steps=0"};
+    (void)snprintf(folder, sizeof folder, "runconfig.model_dir=%s/stopped", test_tmpdir());
+    libwsc_params *params = NULL;
+    libwsc_machine *machine = NULL;
+    int status = libwsc_params_load(&params, PARAMS, sets, 3);
+    if (!status) status = libwsc_machine_load(&machine, NULL, NULL, 0);
+    if (!status) status = libwsc_run(params, machine, "none");
+    libwsc_params_free(&params);
+    libwsc_machine_free(&machine);
+    return status;
+}
+
+TEST(libwsc, a_call_from_another_thread_stops_a_run)
+{
+    pthread_t thread;
+    libwsc_stop(); /* no run: nothing */
+    CU_ASSERT_EQUAL(run_steps("runconfig.max_steps=2"), 0);
+    atomic_store(&over, false);
+    CU_ASSERT_FATAL(!pthread_create(&thread, NULL, ask_to_stop, NULL));
+    CU_ASSERT_EQUAL(run_steps("runconfig.max_steps=1000000000"), 5);
+    CU_ASSERT_PTR_NOT_NULL(strstr(libwsc_message(), "stopped by a call after step"));
+    atomic_store(&over, true);
+    CU_ASSERT(!pthread_join(thread, NULL));
+    CU_ASSERT_EQUAL(run_steps("runconfig.max_steps=2"), 0);
 }
 
 TEST(libwsc, what_has_no_effect_on_a_machine_is_a_warning)

@@ -460,6 +460,29 @@ TEST(scaling_training, checkpoints_and_failures_add_time)
     T_NEAR(t.checkpoint_s, 0, 0);
 }
 
+/* The last step writes a checkpoint as well: after 105 s of steps the eleventh, and the only one
+ * when the interval is longer than the training. */
+TEST(scaling_training, the_last_interval_is_shorter)
+{
+    const struct scaling_row row = {.tokens_per_s = 10};
+    struct scaling_breaks b = {.checkpoint_s = 2, .interval_s = 10};
+    struct scaling_training t = scaling_training(&row, 1050, 0, &b);
+    T_NEAR(t.seconds, 127, 1e-12);
+    T_NEAR(t.checkpoint_s, 22, 1e-12);
+    b.failures_per_s = 0.02;
+    b.restart_s = 5;
+    t = scaling_training(&row, 1050, 0, &b);
+    T_NEAR(t.seconds, 550 * expm1(0.24) + 55 * expm1(0.14), 1e-9);
+    T_NEAR(t.restart_s, t.seconds - 127, 1e-9);
+    b = (struct scaling_breaks){.checkpoint_s = 2, .interval_s = 200};
+    t = scaling_training(&row, 1000, 0, &b);
+    T_NEAR(t.seconds, 102, 1e-12);
+    b.interval_s = 100.0 / 3; /* three intervals, but for rounding */
+    t = scaling_training(&row, 1000, 0, &b);
+    T_NEAR(t.checkpoint_s, 6, 1e-12);
+    T_NEAR(t.seconds, 106, 1e-9);
+}
+
 /* The constants of the machine, and their switches. */
 TEST(scaling_training, breaks_come_from_the_machine)
 {

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The files that `wsc scale` writes for each study of a sweep: a table of their names, of which the
+ * command prints those that it has written and names those that an earlier sweep left. */
+#include "scale_study.h"
+#include "user_files.h"
+
+#include <wsc/text.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a sweep may look into beside its curves. */
+enum { EFFECTS, FAULTS, SPARSITY, VALUES, SENSITIVITY, TRAINING, STEP };
+
+/* The files of each under --out. */
+static const struct study_files {
+    int study;
+    const char *name[6]; /* up to NULL */
+} study_files[] = {
+    {EFFECTS, {"effects.csv"}},
+    {FAULTS, {"faults.csv"}},
+    {SPARSITY, {"sweep.csv", "sparsity.csv", "sparsity.gp", "sparsity.svg", "sparsity.png"}},
+    {VALUES, {"sweep.csv", "sweep.gp", "sweep.svg", "sweep.png"}},
+    {SENSITIVITY, {"sensitivity.csv", "band.csv", "tornado.gp", "tornado.svg", "tornado.png"}},
+    {TRAINING, {"training.csv"}},
+    {STEP, {"op_profile.csv", "critical_path.csv", "links.csv"}},
+};
+enum { N_STUDY_FILES = sizeof study_files / sizeof *study_files };
+
+/* True when the command line asks for @p study. */
+static bool is_asked(const struct scale *c, int study)
+{
+    const struct app_scale *o = c->o;
+    const bool asked[] = {[EFFECTS] = o->effects,
+                          [FAULTS] = c->sweep.cluster->faults.n > 0,
+                          [SPARSITY] = o->values.sparsity,
+                          [VALUES] = o->values.n && !o->values.sparsity,
+                          [SENSITIVITY] = o->sensitivity,
+                          [TRAINING] = o->tokens > 0 || o->tokens_per_param > 0,
+                          [STEP] = o->breakdown || o->trace || o->goal};
+    return asked[study];
+}
+
+static void print_names(const char *folder, const char *const *name)
+{
+    (void)printf("      %s/%s", folder, *name++);
+    while (*name)
+        (void)printf(", %s", *name++);
+    (void)printf("\n");
+}
+
+void scale_files_print(const struct scale *c)
+{
+    (void)printf("\nWrote %s/scaling.csv, scaling.gp, scaling.svg, scaling.png, report.html\n",
+                 c->o->out);
+    for (int i = 0; i < N_STUDY_FILES; i++)
+        if (is_asked(c, study_files[i].study)) print_names(c->o->out, study_files[i].name);
+    if (c->o->trace) (void)printf("      %s\n", c->o->trace);
+    if (c->o->goal) (void)printf("      %s\n", c->o->goal);
+}
+
+/* True when this sweep writes the file @p name. */
+static bool is_written(const struct scale *c, const char *name)
+{
+    for (int i = 0; i < N_STUDY_FILES; i++)
+        for (const char *const *own = study_files[i].name; *own; own++)
+            if (!strcmp(*own, name) && is_asked(c, study_files[i].study)) return true;
+    return false;
+}
+
+/* Append the files of a study that lie in the folder and that this sweep does not write; two
+ * studies may share a file. */
+static void add_earlier(const struct scale *c, const char *const *name, struct wsc_text *list)
+{
+    for (; *name; name++) {
+        char path[PATH_MAX];
+        (void)snprintf(path, sizeof path, "%s/%s", c->o->out, *name);
+        if (access(path, F_OK) || is_written(c, *name)) continue;
+        if (list->n && strstr(list->bytes, *name)) continue;
+        wsc_text_add(list, "%s%s", list->n ? ", " : "", *name);
+    }
+}
+
+enum wsc_err scale_files_warn_of_earlier(const struct scale *c)
+{
+    struct wsc_text list = {0};
+    for (int i = 0; i < N_STUDY_FILES; i++)
+        add_earlier(c, study_files[i].name, &list);
+    enum wsc_err rc = wsc_text_check(&list);
+    if (!rc && list.n) app_warn_of_earlier(c->o->out, list.bytes, "sweep");
+    wsc_text_free(&list);
+    return rc;
+}
