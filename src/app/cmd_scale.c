@@ -29,18 +29,18 @@ static void base_name(const char *path, char *name, int size)
     if (dot && dot != name) *dot = '\0';
 }
 
-static enum wsc_err load_model(struct scale *s, const char *path)
+static enum wsc_err load_model(struct app_sweep *s, const char *path)
 {
     const int i = s->n_models;
-    if (i == SCALE_MAX_MODELS)
-        return WSC_RAISE(WSC_USAGE, "--params: more than %d files", SCALE_MAX_MODELS);
+    if (i == APP_SWEEP_MODELS)
+        return WSC_RAISE(WSC_USAGE, "--params: more than %d files", APP_SWEEP_MODELS);
     struct app_config *config = &s->o->config;
     config->params_path = path;
     enum wsc_err rc = app_load_params(s->comm, config, &s->params[i]);
     config->params_path = NULL;
     s->n_models++; /* what a failed load left is freed as well */
     TRY(rc);
-    base_name(path, s->name[i], SCALE_NAME_BYTES);
+    base_name(path, s->name[i], APP_SWEEP_NAME_BYTES);
     s->model[i] = (struct scaling_model){s->name[i], &s->params[i]};
     for (int k = 0; k < i; k++)
         if (!strcmp(s->name[k], s->name[i]))
@@ -69,7 +69,7 @@ static void drop_replaced(struct app_scale *o)
 /* A sweep has its own systems and, by --batch_per_csx, its own sequences on each: batches and
  * micro-batches are checked for its smallest number of systems; a fixed batch for one system, and
  * its parts by warn_of_uneven(). */
-static void set_batches(struct scale *s, bool batch_given)
+static void set_batches(struct app_sweep *s, bool batch_given)
 {
     const double most = 1e9; /* of train_input.batch_size */
     struct app_scale *o = s->o;
@@ -89,7 +89,7 @@ static void set_batches(struct scale *s, bool batch_given)
 }
 
 /* Load every params file of --params. */
-static enum wsc_err load_models(struct scale *s)
+static enum wsc_err load_models(struct app_sweep *s)
 {
     char path[PATH_MAX];
     for (const char *p = s->o->params_list; *p;) {
@@ -102,7 +102,7 @@ static enum wsc_err load_models(struct scale *s)
 }
 
 /* Published points: those of the user, or those that lie beside the program. */
-static enum wsc_err read_points(const struct scale *c, struct validation_point **points, int *n)
+static enum wsc_err read_points(const struct app_sweep *c, struct validation_point **points, int *n)
 {
     char dir[PATH_MAX];
     struct validation_figure *rows;
@@ -127,7 +127,8 @@ static void warn_of_skipped(const struct validation_point *point, const char *wh
 }
 
 /* Points of the user's own whose model is none of the sweep's: a name may be mistyped. */
-static void warn_of_other_models(const struct scale *c, const struct validation_point *point, int n)
+static void warn_of_other_models(const struct app_sweep *c, const struct validation_point *point,
+                                 int n)
 {
     for (int i = 0; i < n; i++) {
         bool swept = false;
@@ -140,7 +141,7 @@ static void warn_of_other_models(const struct scale *c, const struct validation_
 }
 
 /* Keeps the points that were measured under the conditions of the sweep. */
-static enum wsc_err select_points(const struct scale *c, const struct scaling_row *row,
+static enum wsc_err select_points(const struct app_sweep *c, const struct scaling_row *row,
                                   struct validation_point *point, int *n)
 {
     char dir[PATH_MAX] = "";
@@ -163,13 +164,13 @@ static void show_progress(void *ctx, const char *part, int done, int total, cons
 }
 
 /* What the ranks share. */
-static enum wsc_err run_study(struct scale *c, struct scale_study *s)
+static enum wsc_err run_study(struct app_sweep *c, struct app_study *s)
 {
-    TRY(scale_study_curves(c, s));
+    TRY(app_study_curves(c, s));
     TRY(app_agree(c->comm, app_leads(c->comm)
                                ? select_points(c, s->row, s->point, &s->report.n_points)
                                : WSC_OK));
-    return scale_study_vary(c, s);
+    return app_study_vary(c, s);
 }
 
 /* Keeps the default node counts that the installation has. */
@@ -182,12 +183,12 @@ static void cut_counts(struct app_ints *num_csx, int64_t systems)
 }
 
 /* What rank 0 does before the sweep. */
-static enum wsc_err prepare(const struct scale *c, struct scale_study *s)
+static enum wsc_err prepare(const struct app_sweep *c, struct app_study *s)
 {
     TRY(read_points(c, &s->point, &s->report.n_points));
     s->report.point = s->point;
     TRY(app_make_folder(c->o->out)); /* a trace may go there */
-    TRY(scale_files_warn_of_earlier(c));
+    TRY(app_study_warn_of_earlier(c));
     if (c->o->trace) TRY(out_can_write(c->o->trace));
     if (c->o->goal) TRY(out_can_write(c->o->goal));
     out_progress_start("sweep", s->report.n_rows);
@@ -195,29 +196,29 @@ static enum wsc_err prepare(const struct scale *c, struct scale_study *s)
 }
 
 /* What rank 0 does after it. */
-static enum wsc_err finish(const struct scale *c, struct scale_study *s)
+static enum wsc_err finish(const struct app_sweep *c, struct app_study *s)
 {
-    TRY(scale_study_details(c, s));
+    TRY(app_study_details(c, s));
     out_progress_hide();
     TRY(report_scaling_print(&s->report));
     TRY(report_scaling_write(c->o->out, &s->report));
-    scale_files_print(c);
+    app_study_print_files(c);
     return WSC_OK;
 }
 
 /* Prepare on rank 0, sweep on all ranks, write on rank 0; errors are agreed on in between. */
-static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
+static enum wsc_err sweep_and_write(struct app_sweep *c, const char *cluster_text)
 {
-    struct scale_study s = {.report = {.scaling = c->sweep.strong ? "strong" : "weak",
-                                       .cluster = c->sweep.cluster,
-                                       .cluster_text = cluster_text,
-                                       .command = app_command_line(),
-                                       .n_rows = c->n_models * c->sweep.n_counts}};
+    struct app_study s = {.report = {.scaling = c->sweep.strong ? "strong" : "weak",
+                                     .cluster = c->sweep.cluster,
+                                     .cluster_text = cluster_text,
+                                     .command = app_command_line(),
+                                     .n_rows = c->n_models * c->sweep.n_counts}};
     enum wsc_err rc = app_agree(c->comm, app_leads(c->comm) ? prepare(c, &s) : WSC_OK);
     if (!rc) rc = run_study(c, &s);
     if (!rc) rc = app_agree(c->comm, app_leads(c->comm) ? finish(c, &s) : WSC_OK);
     out_progress_end();
-    scale_study_fini(&s);
+    app_study_fini(&s);
     return rc;
 }
 
@@ -236,7 +237,7 @@ static void add_count(struct counts *list, int64_t n)
 /* Names the node counts among which a fixed batch, of @p sequences, does not divide evenly, and
  * those whose part of it has no whole number of micro-batches; one system was looked at with the
  * params. */
-static void warn_of_uneven(const struct scale *c, int model, int64_t sequences)
+static void warn_of_uneven(const struct app_sweep *c, int model, int64_t sequences)
 {
     struct counts uneven = {""}, smaller = {""};
     const int64_t micro = c->params[model].train_input.micro_batch_size;
@@ -257,7 +258,7 @@ static void warn_of_uneven(const struct scale *c, int model, int64_t sequences)
 }
 
 /* The batches that do not grow with the systems. */
-static void warn_of_fixed_batches(const struct scale *c, int model)
+static void warn_of_fixed_batches(const struct app_sweep *c, int model)
 {
     const struct scaling_values *v = &c->o->values;
     if (c->o->strong) warn_of_uneven(c, model, c->params[model].train_input.batch_size);
@@ -266,7 +267,7 @@ static void warn_of_fixed_batches(const struct scale *c, int model)
 }
 
 /* What the sweep has no use for: keys of the params, constants of the machine, --sweep. */
-static enum wsc_err warn_of_idle(struct scale *c, const struct hw_machine *cluster)
+static enum wsc_err warn_of_idle(struct app_sweep *c, const struct hw_machine *cluster)
 {
     const bool trains = c->o->tokens > 0 || c->o->tokens_per_param > 0;
     const char *varied =
@@ -286,7 +287,7 @@ static enum wsc_err warn_of_idle(struct scale *c, const struct hw_machine *clust
 }
 
 /* Load models and machine, then sweep. */
-static enum wsc_err scale(struct app_call *call, struct scale *c)
+static enum wsc_err scale(struct app_call *call, struct app_sweep *c)
 {
     struct hw_machine cluster;
     char *text = NULL;
@@ -317,7 +318,7 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
 
 enum wsc_err app_run_scale(struct app_call *call)
 {
-    struct scale *c;
+    struct app_sweep *c;
     TRY_NEW(c, WSC_MEM_APP, 1);
     c->o = call->request;
     c->comm = call->comm;

@@ -30,7 +30,7 @@ static const struct study_files {
 enum { N_STUDY_FILES = sizeof study_files / sizeof *study_files };
 
 /* True when the command line asks for @p study. */
-static bool is_asked(const struct scale *c, int study)
+static bool is_asked(const struct app_sweep *c, int study)
 {
     const struct app_scale *o = c->o;
     const bool asked[] = {[EFFECTS] = o->effects,
@@ -51,7 +51,7 @@ static void print_names(const char *folder, const char *const *name)
     (void)printf("\n");
 }
 
-void scale_files_print(const struct scale *c)
+void app_study_print_files(const struct app_sweep *c)
 {
     (void)printf("\nWrote %s/scaling.csv, scaling.gp, scaling.svg, scaling.png, report.html\n",
                  c->o->out);
@@ -62,7 +62,7 @@ void scale_files_print(const struct scale *c)
 }
 
 /* True when this sweep writes the file @p name. */
-static bool is_written(const struct scale *c, const char *name)
+static bool is_written(const struct app_sweep *c, const char *name)
 {
     for (int i = 0; i < N_STUDY_FILES; i++)
         for (const char *const *own = study_files[i].name; *own; own++)
@@ -72,7 +72,7 @@ static bool is_written(const struct scale *c, const char *name)
 
 /* Append the files of a study that lie in the folder and that this sweep does not write; two
  * studies may share a file. */
-static void add_earlier(const struct scale *c, const char *const *name, struct wsc_text *list)
+static void add_earlier(const struct app_sweep *c, const char *const *name, struct wsc_text *list)
 {
     for (; *name; name++) {
         char path[PATH_MAX];
@@ -83,7 +83,7 @@ static void add_earlier(const struct scale *c, const char *const *name, struct w
     }
 }
 
-enum wsc_err scale_files_warn_of_earlier(const struct scale *c)
+enum wsc_err app_study_warn_of_earlier(const struct app_sweep *c)
 {
     struct wsc_text list = {0};
     for (int i = 0; i < N_STUDY_FILES; i++)

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void scale_study_fini(struct scale_study *s)
+void app_study_fini(struct app_study *s)
 {
     struct report_scaling *r = &s->report;
     scaling_variants_free(&s->effect, r->n_effects);
@@ -56,7 +56,7 @@ static void warn_of_unfit_ends(const struct scaling_sensitivity *s)
 }
 
 /* Sensitivity of the models that were asked for. */
-static enum wsc_err find_sensitivities(struct scale *c, struct scale_study *s)
+static enum wsc_err find_sensitivities(struct app_sweep *c, struct app_study *s)
 {
     TRY_NEW(s->sensitivity, WSC_MEM_APP, c->sweep.n_models);
     for (int m = 0; m < c->sweep.n_models; m++) {
@@ -69,7 +69,7 @@ static enum wsc_err find_sensitivities(struct scale *c, struct scale_study *s)
 }
 
 /* A whole training for each row of the sweep. */
-static enum wsc_err find_trainings(const struct scale *c, struct scale_study *s)
+static enum wsc_err find_trainings(const struct app_sweep *c, struct app_study *s)
 {
     struct report_scaling *r = &s->report;
     TRY_NEW(s->training, WSC_MEM_APP, r->n_rows);
@@ -85,7 +85,7 @@ static enum wsc_err find_trainings(const struct scale *c, struct scale_study *s)
 }
 
 /* The last but one of the steps that a sweep measures: one like all others. */
-static enum wsc_err take_apart(const struct scale *c, struct scale_study *s)
+static enum wsc_err take_apart(const struct app_sweep *c, struct app_study *s)
 {
     int most = 0;
     for (int i = 1; i < c->sweep.n_counts; i++)
@@ -113,14 +113,14 @@ static enum wsc_err take_apart(const struct scale *c, struct scale_study *s)
 }
 
 /* Keeps account of what does not fit, for the end of the command. */
-static void leave_out(struct scale *c, const char *what, const char *why)
+static void leave_out(struct app_sweep *c, const char *what, const char *why)
 {
     WSC_WARNING("%s is left out: %s", what, why);
     if (!c->n_left_out++) (void)snprintf(c->left_out, sizeof c->left_out, "%s: %s", what, why);
 }
 
 /* A value of --sweep of which a point does not fit; NULL: all do. */
-static const char *why_unfit(const struct scale *c, const struct scale_study *s, int i)
+static const char *why_unfit(const struct app_sweep *c, const struct app_study *s, int i)
 {
     const int n = s->report.n_rows;
     const char *why = scaling_left_out(s->varied[i].row, n);
@@ -137,7 +137,7 @@ static void drop_variant(struct scaling_variant *v, int i, int n)
 
 /* Values that do not fit leave the study; sparsities are compared with the first one, which must
  * not. */
-static enum wsc_err drop_unfit_values(struct scale *c, struct scale_study *s)
+static enum wsc_err drop_unfit_values(struct app_sweep *c, struct app_study *s)
 {
     int *n = &s->report.n_varied;
     const bool both = c->o->values.sparsity;
@@ -161,8 +161,8 @@ static enum wsc_err drop_unfit_values(struct scale *c, struct scale_study *s)
 }
 
 /* Both ways of the weight gradient, since nothing public decides between them. */
-static enum wsc_err vary_sparsity(const struct scaling_sweep *base, const struct scale *c,
-                                  struct scale_study *s)
+static enum wsc_err vary_sparsity(const struct scaling_sweep *base, const struct app_sweep *c,
+                                  struct app_study *s)
 {
     struct report_scaling *r = &s->report;
     struct hw_machine machine = *base->cluster; /* a shallow copy: only a choice differs */
@@ -177,7 +177,7 @@ static enum wsc_err vary_sparsity(const struct scaling_sweep *base, const struct
 }
 
 /* The sweep at each value of --sweep. */
-static enum wsc_err vary(struct scale *c, struct scale_study *s)
+static enum wsc_err vary(struct app_sweep *c, struct app_study *s)
 {
     const struct scaling_values *values = &c->o->values;
     struct report_scaling *r = &s->report;
@@ -190,7 +190,7 @@ static enum wsc_err vary(struct scale *c, struct scale_study *s)
     return drop_unfit_values(c, s);
 }
 
-enum wsc_err scale_study_vary(struct scale *c, struct scale_study *s)
+enum wsc_err app_study_vary(struct app_sweep *c, struct app_study *s)
 {
     struct report_scaling *r = &s->report;
     if (c->o->effects) {
@@ -208,12 +208,12 @@ enum wsc_err scale_study_vary(struct scale *c, struct scale_study *s)
 /* A point of the curves that does not fit, or whose number of systems another model does not. */
 static void leave_out_point(void *ctx, const struct scaling_row *row, const char *why)
 {
-    char what[SCALE_NAME_BYTES + 64];
+    char what[APP_SWEEP_NAME_BYTES + 64];
     (void)snprintf(what, sizeof what, "%s on %lld systems", row->model, (long long)row->num_csx);
     leave_out(ctx, what, why);
 }
 
-enum wsc_err scale_study_curves(struct scale *c, struct scale_study *s)
+enum wsc_err app_study_curves(struct app_sweep *c, struct app_study *s)
 {
     struct scaling_sweep sweep = c->sweep;
     struct app_ints *counts = &c->o->num_csx;
@@ -234,7 +234,7 @@ enum wsc_err scale_study_curves(struct scale *c, struct scale_study *s)
     return WSC_RAISE(WSC_CAPACITY, "no number of systems fits all models: %s", c->left_out);
 }
 
-enum wsc_err scale_study_details(const struct scale *c, struct scale_study *s)
+enum wsc_err app_study_details(const struct app_sweep *c, struct app_study *s)
 {
     const struct app_scale *o = c->o;
     const bool step = o->breakdown || o->trace || o->goal; /* a trace is of the same step */

@@ -19,7 +19,7 @@ struct programs_fixed_tree {
     bool is_candidate; /* for auto */
 };
 
-/* All of them, *@p n; static. */
+/* The table of fixed trees, *@p n rows; static. */
 const struct programs_fixed_tree *programs_fixed_trees(int *n);
 /* The parents of the PEs of a line for the algorithm @p algo, a fixed tree or auto; the root has
  * -1.

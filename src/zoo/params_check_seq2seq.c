@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Checks of encoder-decoders: lengths and widths of both sides, keys that both must share. */
+/* Checks of encoder-decoders: lengths and widths of both sides, keys that both must share.
+ * refused_features.c has the features that they do not have. */
 #include "params_checks.h"
 
 #include <stdio.h>
