@@ -389,32 +389,34 @@ class Run:
         return pandas.DataFrame(self.metrics)
 
 
-def _stop(worker):
-    """Until the run has seen it, which may not have begun."""
-    while worker.is_alive():
+def _stop(over):
+    """Ask until the run is over: it may not have begun, and Ctrl-C may come again."""
+    while not over.is_set():
         with contextlib.suppress(KeyboardInterrupt):
             _lib.libwsc_stop()
-            worker.join(0.1)
+            over.wait(0.1)
 
 
 def _call_apart(function, *arguments):
     """A long call in a thread without signals, whose handlers must not run on the stack of compiled
     kernels.  Ctrl-C, which Python handles between calls alone, asks it to stop."""
-    failure = []
+    failure, over = [], threading.Event()  # Thread.join() takes an interrupt for the end
 
     def work():
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             _call(function, *arguments)
         except Error as error:
             failure.append(error)
+        finally:
+            over.set()
 
     worker = threading.Thread(target=work, name="wsc")
+    worker.start()
     try:
-        worker.start()
-        worker.join()
+        over.wait()
     except KeyboardInterrupt as interrupt:
-        _stop(worker)
+        _stop(over)
         raise interrupt from (failure[0] if failure else None)
     if failure:
         raise failure[0]
