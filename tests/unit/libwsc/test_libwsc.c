@@ -191,3 +191,34 @@ TEST(libwsc, what_has_no_effect_on_a_machine_is_a_warning)
     libwsc_params_free(&params);
     libwsc_machine_free(&machine);
 }
+
+/* A point for each count and no other; the CSV has a head and a line for each, with the name of the
+ * file alone, and stays where it is. */
+TEST(libwsc, a_sweep_has_its_points_and_no_others)
+{
+    const int64_t counts[] = {1, 2};
+    libwsc_params *params = NULL;
+    libwsc_machine *machine = NULL;
+    libwsc_sweep *sweep = NULL;
+    struct libwsc_point point = {.size = sizeof point};
+    CU_ASSERT_FATAL(!libwsc_params_load(&params, PARAMS, NULL, 0) &&
+                    !libwsc_machine_load(&machine, NULL, NULL, 0) &&
+                    !libwsc_scale(&sweep, params, machine, counts, 2, NULL));
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_EQUAL(libwsc_sweep_point(sweep, i, &point), 0);
+        CU_ASSERT_EQUAL(point.num_csx, counts[i]);
+    }
+    CU_ASSERT(refused(libwsc_sweep_point(sweep, -1, &point), "no point -1"));
+    CU_ASSERT(refused(libwsc_sweep_point(sweep, 2, &point), "no point 2"));
+    const char *csv = libwsc_sweep_csv(sweep), *first = csv ? strchr(csv, '\n') : NULL;
+    CU_ASSERT_FATAL(first != NULL);
+    CU_ASSERT(!strncmp(first, "\ntiny,", 6));
+    const char *second = strchr(first + 1, '\n');
+    CU_ASSERT(second && !strncmp(second, "\ntiny,", 6));
+    CU_ASSERT(csv == libwsc_sweep_csv(sweep));
+    const char *text = libwsc_params_text(params);
+    CU_ASSERT(text && text == libwsc_params_text(params) && strstr(text, "model:"));
+    libwsc_sweep_free(&sweep);
+    libwsc_machine_free(&machine);
+    libwsc_params_free(&params);
+}

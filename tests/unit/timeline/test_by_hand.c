@@ -140,3 +140,38 @@ TEST(timeline, bytes_through_the_io_of_the_wafer_by_hand)
     timeline_destroy(&t);
     small_config_fini(&config);
 }
+
+/* At 1 TB/s a byte takes 1 ps.  Weights go down for forward and for backward, gradients of each of
+ * 4 stages come up, all with 4 bytes for a parameter; the other messages up are small signals. */
+TEST(timeline, links_of_one_wafer_by_hand)
+{
+    const int64_t width = 32, rate = INT64_C(1000000000000),
+                  params = FIRST_PARAMS + 2 * (12 * width * width + 13 * width) +
+                           (64 * width + 2 * width);
+    const struct timeline_want want = {.first_step = 0, .n_steps = 1};
+    struct small_config config;
+    struct timeline *t = NULL;
+    struct timeline_link *link;
+    int n;
+    T_OK(small_config_init(&config, 1, sets));
+    config.cluster.memoryx.link_rate_bytes_per_s = rate;
+    config.cluster.swarmx.header_bytes = 0;
+    T_OK(timeline_create(&t, &config.params, &config.cluster, &want));
+    T_OK(timeline_measure(t, &config.params, &config.cluster));
+    T_OK(timeline_links(t, &link, &n));
+    CU_ASSERT_FATAL(n == 2);
+    for (int up = 0; up < 2; up++) {
+        T_STR(link[up].from, up ? "wafer 0" : "MemoryX shard 0");
+        T_STR(link[up].to, up ? "MemoryX shard 0" : "wafer 0");
+        T_EQ(link[up].rate_bytes_per_s, rate);
+    }
+    T_EQ(link[0].n_messages, 2 * 4);
+    T_EQ(link[0].bytes, 2 * 4 * params);
+    T_EQ(link[0].busy_ps, link[0].bytes);
+    CU_ASSERT(link[1].n_messages >= 4);
+    CU_ASSERT(link[1].bytes >= 4 * params && link[1].bytes < 4 * params + 1000);
+    CU_ASSERT(link[1].busy_ps >= link[1].bytes);
+    wsc_free(link);
+    timeline_destroy(&t);
+    small_config_fini(&config);
+}
