@@ -88,18 +88,22 @@ static enum wsc_err read_field(struct data_docs *d, unsigned char *out, int64_t 
     return WSC_OK;
 }
 
+/* Take a carriage return; *@p c: what follows, a line feed or the end of the file. */
+static enum wsc_err take_return(struct data_docs *d, int *c)
+{
+    data_stream_take(d->stream, 1);
+    TRY(peek(d, c));
+    if (*c == '\n' || *c < 0) return WSC_OK;
+    return wsc_err_hint(data_stream_raise(d->stream, "a carriage return inside a row"),
+                        "RFC 4180: quote fields with line breaks");
+}
+
 /* Find what follows the field: a delimiter, a line break (CR LF or LF) or the end of the file. */
 static enum wsc_err end_field(struct data_docs *d, enum field_end *end)
 {
     int c = 0;
     TRY(peek(d, &c));
-    if (c == '\r') {
-        data_stream_take(d->stream, 1);
-        TRY(peek(d, &c));
-        if (c != '\n' && c >= 0)
-            return wsc_err_hint(data_stream_raise(d->stream, "a carriage return inside a row"),
-                                "RFC 4180: quote fields with line breaks");
-    }
+    if (c == '\r') TRY(take_return(d, &c));
     *end = c < 0 ? END_OF_FILE : c == '\n' ? END_OF_ROW : NEXT_FIELD;
     if (*end == NEXT_FIELD && c != (unsigned char)d->delimiter)
         return data_stream_raise(d->stream, "something follows the closing quote of a field");
@@ -176,6 +180,8 @@ static enum wsc_err next(struct data_docs *d, bool *found)
     int c = 0;
     TRY(peek(d, &c));
     while (c == '\n' || c == '\r') {
+        if (c == '\r') TRY(take_return(d, &c));
+        if (c < 0) break;
         data_stream_take(d->stream, 1);
         TRY(peek(d, &c));
     }

@@ -38,10 +38,12 @@ static enum wsc_err parse(struct data_labels *l, const char *path, const char *j
         if (label.class < 0)
             return WSC_RAISE(WSC_FORMAT, "%s: label %s: expected a whole number from 0 to %d", path,
                              label.text, INT32_MAX);
+        if (data_labels_find(l, label.text, (int64_t)strlen(label.text)) >= 0)
+            return WSC_RAISE(WSC_FORMAT, "%s: label %s is given twice", path, label.text);
         TRY_GROW(l->item, WSC_MEM_DATA, l->room, l->n + 1);
         l->item[l->n++] = label;
     }
-    return WSC_OK;
+    return l->n ? WSC_OK : WSC_RAISE(WSC_FORMAT, "%s: has no labels", path);
 }
 
 enum wsc_err data_labels_read(struct data_labels *labels, const char *path)

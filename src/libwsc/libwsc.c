@@ -215,6 +215,9 @@ static enum wsc_err run_sweep(libwsc_sweep *sweep, const libwsc_params *params,
                               const struct libwsc_scaling *how)
 {
     enum { MOST_SYSTEMS = 4096 };
+    if (how && how->size < sizeof *how)
+        return WSC_RAISE(WSC_USAGE, "libwsc_scaling: the size is %zu, not %zu", how->size,
+                         sizeof *how);
     const struct scaling_model model = {sweep->name, &params->params};
     const struct scaling_sweep s = {.model = &model,
                                     .n_models = 1,
@@ -223,9 +226,6 @@ static enum wsc_err run_sweep(libwsc_sweep *sweep, const libwsc_params *params,
                                     .strong = how && how->strong,
                                     .batch_per_csx = how ? how->batch_per_csx : 0,
                                     .cluster = &machine->machine};
-    if (how && how->size < sizeof *how)
-        return WSC_RAISE(WSC_USAGE, "libwsc_scaling: the size is %zu, not %zu", how->size,
-                         sizeof *how);
     if (s.batch_per_csx < 0 || s.batch_per_csx > INT32_MAX || (s.strong && s.batch_per_csx))
         return WSC_RAISE(WSC_USAGE,
                          "batch_per_csx: at most %d, positive, and for weak scaling alone",

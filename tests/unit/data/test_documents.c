@@ -206,6 +206,7 @@ TEST(docs, table_mistakes_name_the_place)
     refused("e.csv", "text\na\"b\n", "e.csv:2:2: a quote inside a field without quotes");
     refused("e.csv", "text\n\"a\"b\n", "e.csv:2:4: something follows the closing quote");
     refused("e.csv", "text\na\rb\n", "e.csv:2:3: a carriage return inside a row");
+    refused("e.csv", "text\n\rab\n", "e.csv:2:2: a carriage return inside a row");
     refused("e.csv", "text,text\na,b\n", "e.csv:1: column \"text\" stands there twice");
 }
 

@@ -107,6 +107,7 @@ TEST(data_labels, numbers_of_labels_do_not_wrap)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         expect(read_token(bad[i], &label), "label A: expected a whole number from 0 to 2147483647");
     expect(read_token("9", &label), "labels is 9, expected 0 to 8");
+    expect(read_token("1, \"O\": 2", &label), "labels.json: label O is given twice");
 }
 
 /* Copies on several hosts are compared with the files that make texts and labels to numbers. */
