@@ -199,7 +199,8 @@ static bool is_state(const struct state *s, const struct mesh *m)
     }
     for (int i = 0; i < m->n_sinks; i++) {
         const struct mesh_output *o = m->sink[i].output;
-        same = same && (!o->n || !memcmp(o->word, word, (size_t)o->n * sizeof *word));
+        if (!o->n) continue;
+        same = same && word && !memcmp(o->word, word, (size_t)o->n * sizeof *word);
         word += o->n;
     }
     return same;
@@ -211,7 +212,7 @@ static void set_state(const struct state *s, const struct mesh *m)
     for (int64_t i = 0; i < m->n_pes; i++)
         if (m->pe[i].memory_bytes)
             memcpy(m->pe[i].memory, s->memory + s->first[i], (size_t)m->pe[i].memory_bytes);
-    for (int i = 0; i < m->n_sinks; i++) {
+    for (int i = 0; word && i < m->n_sinks; i++) {
         const struct mesh_output *o = m->sink[i].output;
         if (o->n) memcpy(o->word, word, (size_t)o->n * sizeof *word);
         word += o->n;

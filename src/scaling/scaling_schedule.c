@@ -30,9 +30,9 @@ struct without_updates {
     struct scaling_model model;
 };
 
-/* Fix each entry with updates by gradients, but entry @p but (-1: none), at its sparsity of @p
- * step.
- */
+enum { EACH_ENTRY = ZOO_MAX_SPARSITIES };
+
+/* Fix each entry with updates by gradients, but entry @p but, at its sparsity of @p step. */
 static void leave_updates_out(struct without_updates *w, const struct scaling_model *model,
                               int64_t step, int but)
 {
@@ -62,7 +62,7 @@ static enum wsc_err extra_of_update(const struct scaling_model *model,
     struct scaling_row with, usual;
     even.effects.jitter = false;
     leave_updates_out(&others, model, step, entry);
-    leave_updates_out(&all, model, step, -1);
+    leave_updates_out(&all, model, step, EACH_ENTRY);
     TRY(scaling_point_at(&others.model, &even, &place, &with));
     TRY(scaling_point_at(&all.model, &even, &place, &usual));
     const bool both =
@@ -114,7 +114,7 @@ enum wsc_err scaling_over_schedule(const struct scaling_model *model,
                                             false};
         struct scaling_row here;
         struct without_updates w;
-        leave_updates_out(&w, model, place.first_step + SCALING_WARM_UP, -1);
+        leave_updates_out(&w, model, place.first_step + SCALING_WARM_UP, EACH_ENTRY);
         TRY(scaling_point_at(&w.model, cluster, &place, &here));
         ps += here.step_time_ps / PLACES;
         useful += here.useful_flop_per_token / PLACES;

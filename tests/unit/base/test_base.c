@@ -267,7 +267,8 @@ TEST(log, a_quiet_process_writes_its_log_file)
     wsc_log_close();
     wsc_log_quiet(false);
     T_OK(wsc_file_read(WSC_MEM_TEST, path, 1 << 16, &bytes, &n));
-    CU_ASSERT_FATAL(bytes != NULL);
+    CU_ASSERT(bytes != NULL);
+    if (!bytes) return;
     CU_ASSERT_PTR_NOT_NULL(strstr(bytes, "INFO:   one line\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(bytes, "WARNING:   another line\n"));
     CU_ASSERT_PTR_NULL(strstr(bytes, "below the level"));

@@ -248,7 +248,8 @@ TEST(plan, the_need_in_the_error_is_the_least_memory)
         r.cluster.wafer.pe_cols = r.cluster.wafer.pe_rows = 16;
         T_EQ(cycles_plan_wafer(&p, &r.hw, r.model, 8, &asked, training, NULL), WSC_CAPACITY);
         const char *need = strstr(wsc_err_message(), "needs ");
-        CU_ASSERT_PTR_NOT_NULL_FATAL(need);
+        CU_ASSERT(need != NULL);
+        if (!need) return;
         r.cluster.wafer.sram_bytes_per_pe =
             r.cluster.wafer.sram_reserved_bytes_per_pe + strtoll(need + 6, NULL, 10);
         T_OK(cycles_plan_wafer(&p, &r.hw, r.model, 8, &asked, training, NULL));

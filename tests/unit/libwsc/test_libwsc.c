@@ -211,7 +211,8 @@ TEST(libwsc, a_sweep_has_its_points_and_no_others)
     CU_ASSERT(refused(libwsc_sweep_point(sweep, -1, &point), "no point -1"));
     CU_ASSERT(refused(libwsc_sweep_point(sweep, 2, &point), "no point 2"));
     const char *csv = libwsc_sweep_csv(sweep), *first = csv ? strchr(csv, '\n') : NULL;
-    CU_ASSERT_FATAL(first != NULL);
+    CU_ASSERT(first != NULL);
+    if (!first) return;
     CU_ASSERT(!strncmp(first, "\ntiny,", 6));
     const char *second = strchr(first + 1, '\n');
     CU_ASSERT(second && !strncmp(second, "\ntiny,", 6));

@@ -166,7 +166,7 @@ TEST(timeline, links_of_one_wafer_by_hand)
         T_EQ(link[up].rate_bytes_per_s, rate);
     }
     T_EQ(link[0].n_messages, 2 * 4);
-    T_EQ(link[0].bytes, 2 * 4 * params);
+    T_EQ(link[0].bytes, 8 * params);
     T_EQ(link[0].busy_ps, link[0].bytes);
     CU_ASSERT(link[1].n_messages >= 4);
     CU_ASSERT(link[1].bytes >= 4 * params && link[1].bytes < 4 * params + 1000);
