@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_MODULES = 10, MOST_GROUPS = 16, MOST_PARTS = 16, MOST_KINDS = 16 };
+enum { MOST_MODULES = 10, MOST_GROUPS = 16, MOST_PARTS = VTIME_N_PARTS, MOST_KINDS = 16 };
 
 /* A time as a share of the step. */
 static double share_of(const struct timeline_step *a, int64_t ps)

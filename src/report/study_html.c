@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ROWS = 24, MOST_PARTS = 16, MOST_KINDS = 16 };
+enum { MOST_ROWS = 24, MOST_PARTS = VTIME_N_PARTS, MOST_KINDS = 16 };
 
 /* ---- variants -------------------------------------------------------------------------------- */
 
