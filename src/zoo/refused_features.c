@@ -61,6 +61,6 @@ void zoo_check_features(struct conf_parse *p, const struct zoo_params *params)
         {"eval_input.data_transforms", params->eval_input.sink_tokens > 0, DIFFUSION}};
     for (size_t i = 0; i < sizeof feature / sizeof *feature; i++)
         if (feature[i].asked && feature[i].refused_with & WITH(m->objective))
-            conf_diag_error(p->diag, conf_parse_place(p, feature[i].path, NULL), feature[i].path,
-                            "not with %s in this release", name_of(m->objective));
+            conf_diag_error(p->diag, conf_parse_place(p, feature[i].path, "model.name"),
+                            feature[i].path, "not with %s in this release", name_of(m->objective));
 }
