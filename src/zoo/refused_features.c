@@ -44,7 +44,7 @@ void zoo_check_features(struct conf_parse *p, const struct zoo_params *params)
          ENCODER | PAIR | DIFFUSION},
         {"model.attention_qk_norm_layer", m->attention_qk_norm_layer != ZOO_QK_NORM_NONE,
          ENCODER | PAIR | DIFFUSION},
-        {"model.attention_module", m->attention_module != ZOO_MULTIHEAD, DIFFUSION},
+        {"model.attention_module", m->attention_module != ZOO_MULTIHEAD, PAIR | DIFFUSION},
         {"model.extra_attention_params.num_kv_groups",
          m->num_kv_groups > 0 && m->num_kv_groups != m->num_heads, PAIR},
         {"model.scale_qk_dot_by_layer_idx", m->scale_qk_dot_by_layer_idx, PAIR},
