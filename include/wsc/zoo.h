@@ -134,6 +134,8 @@ struct zoo_input {
     /** Set from the model of an encoder: numbers of token labels, of token types and of sequence
      *  classes; 0: the samples have none, or values are not checked. */
     int64_t n_labels, n_types, n_classes;
+    /** Set from the model: masked tokens of a sequence that its head computes; 0: not checked. */
+    int64_t n_predictions;
 };
 
 /* ---- model ----------------------------------------------------------------------------------- */

@@ -53,7 +53,8 @@ struct data_source {
     struct data_buckets *buckets;        /* NULL: batches of samples in their order */
     struct data_examples_shared *shared; /* for encoders; NULL: samples of GPT */
     int64_t n_labels, n_types, n_classes;
-    float target; /* target of the current sample */
+    int64_t n_predictions; /* most masked tokens of a sample; 0: any number */
+    float target;          /* target of the current sample */
 };
 
 /** List the files of data set @p k and append them to s->file. WSC_IO: a folder cannot be listed,

@@ -47,6 +47,22 @@ static int bad_row(const struct data_source *s, int32_t *rows, int64_t t)
     return -1;
 }
 
+/* The head of the model computes so many masked tokens of a sample, also in virtual time. */
+static enum wsc_err check_predictions(const struct data_source *s, const struct data_file *f,
+                                      int64_t i)
+{
+    int64_t n = 0;
+    for (int64_t t = 0; t < s->T; t++)
+        n += s->sample[DATA_ROW_MASK * s->T + t];
+    if (!s->n_predictions || n <= s->n_predictions) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_FORMAT,
+                                  "%s: sample %lld has %lld masked tokens, the model predicts at "
+                                  "most %lld",
+                                  f->path, (long long)(i - f->first), (long long)n,
+                                  (long long)s->n_predictions),
+                        "model.max_predictions_per_seq: the number that the files were made with");
+}
+
 /* Check the values of samples of encoders; the run checks labels of classes against the model. */
 static enum wsc_err check_example(struct data_source *s, const struct data_file *f, int64_t i)
 {
@@ -69,7 +85,7 @@ static enum wsc_err check_example(struct data_source *s, const struct data_file 
         !(s->target >= 0 && s->target < (float)s->n_classes && s->target == floorf(s->target)))
         return WSC_RAISE(WSC_FORMAT, "%s: sample %lld: class %g, expected 0 to %lld", f->path,
                          (long long)(i - f->first), (double)s->target, (long long)s->n_classes - 1);
-    if (attends) return WSC_OK;
+    if (attends) return check_predictions(s, f, i);
     return WSC_RAISE(WSC_FORMAT, "%s: sample %lld has no token that attention may see", f->path,
                      (long long)(i - f->first));
 }

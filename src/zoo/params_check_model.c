@@ -160,12 +160,16 @@ static void check_buckets(struct conf_parse *p, const struct zoo_model *m)
                         (long long)m->relative_attention_num_buckets);
 }
 
-/* A mean over masked tokens and one over sequences cannot share one divisor. */
+/* A mean over masked tokens and one over sequences cannot share one divisor. Of two keys for the
+ * divisor that of masked tokens counts. */
 static void check_masked_loss(struct conf_parse *p, struct zoo_model *m)
 {
     const char *path = "model.mlm_loss_scaling", *loss = "model.loss_scaling";
     if (m->objective != ZOO_MASKED_LM) return;
-    if (m->mlm_loss_scaling == ZOO_LOSS_NUM_TOKENS) m->loss_scaling = ZOO_LOSS_NUM_TOKENS;
+    if (conf_parse_given(p, path) && conf_parse_given(p, loss) &&
+        m->loss_scaling != m->mlm_loss_scaling)
+        conf_diag_warn(p->diag, conf_parse_place(p, loss, NULL), loss, "gives way to %s", path);
+    if (conf_parse_given(p, path)) m->loss_scaling = m->mlm_loss_scaling;
     if (m->loss_scaling != ZOO_LOSS_NUM_TOKENS) return;
     m->mlm_loss_weight = 1;
     if (!m->disable_nsp)

@@ -207,6 +207,24 @@ TEST(data_labels, values_of_samples_stay_in_their_ranges)
     expect(read_masked(last, "1, 1, 1, 0", "0, 1, 1, 0", larger), label);
 }
 
+/* The head of a model computes a fixed number of masked tokens. */
+TEST(data_labels, a_sample_has_no_more_masked_tokens_than_the_model_predicts)
+{
+    struct zoo_input input = {
+        .samples = ZOO_SAMPLES_CSV_STATIC, .pairs = true, .n_labels = VOCAB, .n_predictions = 2};
+    float target;
+    int32_t ignored;
+    put("samples.csv", "input_ids,attention_mask,labels,masked_lm_weights,masked_lm_positions,"
+                       "token_type_ids,next_sentence_label\n\"[1, 2, 1, 0]\",\"[1, 1, 1, 0]\","
+                       "\"[2, 1]\",\"[1, 1]\",\"[1, 2]\",\"[0, 1, 1, 0]\",\"[1]\"\n");
+    put("meta.dat", "samples.csv 1\n");
+    T_OK(read_first(input, &target, &ignored));
+    input.n_predictions = 1;
+    expect(read_first(input, &target, &ignored),
+           "sample 0 has 2 masked tokens, the model predicts at most 1; hint: "
+           "model.max_predictions_per_seq");
+}
+
 TEST(data_labels, escapes_that_are_no_character_are_replaced)
 {
     static const struct {
