@@ -6,7 +6,10 @@
  * width stay those of the file.  Steps follow from tokens per parameter; steps of schedules are
  * multiplied with them.  The learning rate stays: with `model.mup_base_hidden_size` it is the base
  * from which muP scales every tensor's.  A training that is complete in its folder trains nothing
- * more, so a ladder resumes where it was cut.  Called by `wsc law`; read next: law_fit.c. */
+ * more, so an interrupted ladder resumes (law_earlier.c).  Called by `wsc law`; read next:
+ * law_fit.c. */
+#include "law_earlier.h"
+
 #include <wsc/law.h>
 
 #include <wsc/log.h>
@@ -131,8 +134,8 @@ static enum wsc_err set_steps(const struct law_ladder *l, struct zoo_params *p,
     TRY(model_create(&model, p, l->cluster->stream.granularity));
     const int64_t n_params = model->n_params;
     const double flop_per_token = model_flop_per_token_hoffmann(model);
+    const int64_t of_step = p->train_input.batch_size * model_tokens(model);
     model_destroy(&model);
-    const int64_t of_step = p->train_input.batch_size * p->model.max_position_embeddings;
     const double tokens = l->tokens_per_param * (double)n_params;
     const int64_t wanted = (int64_t)ceil(tokens / (double)of_step);
     multiply_schedule(&p->optimizer.learning_rate, (double)wanted / (double)steps);
@@ -171,6 +174,7 @@ enum wsc_err law_train(struct comm *comm, const struct law_ladder *ladder, int k
                                        ladder->n_bytes, ladder->set, ladder->n_sets);
     if (!rc) rc = parse_size(ladder, size, &of_file, &p);
     if (!rc) rc = set_steps(ladder, &p, out);
+    if (!rc) rc = comm_agree(comm, comm_rank(comm) ? WSC_OK : law_check_earlier(&p), report);
     if (!rc && k == 0 && !(p.model.mup_base_hidden_size > 0))
         WSC_WARNING("all sizes train with the learning rate of %s; hint: "
                     "model.mup_base_hidden_size scales it with the width (muP)",

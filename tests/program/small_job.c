@@ -136,3 +136,19 @@ bool job_same_times(const struct job_metrics *a, const struct job_metrics *b)
     }
     return a->n == b->n && a->n > 0;
 }
+
+const char *job_pairs(void)
+{
+    static char dir[200];
+    if (dir[0]) return dir;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("pairs"));
+    CU_ASSERT_FATAL(spawn_ok(
+        "seq 1 120 | awk '{ printf \"{\\\"prompt\\\": \\\"bring %%d of them\\\", \", $1 * 37 %% "
+        "101; "
+        "printf \"\\\"chosen\\\": \\\"yes, %%d at once\\\", \", $1 * 37 %% 101; "
+        "printf \"\\\"rejected\\\": \\\"no, never %%d\\\"}\\n\", $1 * 37 %% 101 }' >%s.jsonl && "
+        "\"$WSC\" data --input %s.jsonl --out %s --chat_template plain --max_seq_length 64 "
+        "--split 0.2",
+        dir, dir, dir));
+    return dir;
+}

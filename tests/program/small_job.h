@@ -17,6 +17,9 @@ struct job_metrics {
 
 /** A dataset of bytes, sequences of 64, made once by the program; has train/ and val/. */
 const char *job_data(void);
+/** A dataset of pairs, texts of 64, made once by the program of DIR.jsonl: requests, each with a
+ *  polite and a rude answer. Has train/ and val/. */
+const char *job_pairs(void);
 /** A fresh path below the test's folder; borrowed until the eighth call after. */
 const char *job_path(const char *name);
 /** `$WSC run` of configs/params/tiny.yaml on that dataset, with hashes in the metrics; borrowed. */

@@ -10,16 +10,24 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The command without --out; steps are few, as a token for each parameter is too many here. */
-static const char *ladder(const char *sizes)
+/* Steps are few, as a token for each parameter is too many here. */
+static const char few[] = "0.05xparams";
+
+/* The command without --out. */
+static const char *ladder_of(const char *sizes, const char *tokens)
 {
     static char command[1024];
     (void)snprintf(command, sizeof command,
                    "\"$WSC\" law --params configs/params/tiny.yaml --sizes %s "
-                   "--tokens 0.05xparams --set train_input.data_dir=%s/train "
+                   "--tokens %s --set train_input.data_dir=%s/train "
                    "--set eval_input.data_dir=%s/val",
-                   sizes, job_data(), job_data());
+                   sizes, tokens, job_data(), job_data());
     return command;
+}
+
+static const char *ladder(const char *sizes)
+{
+    return ladder_of(sizes, few);
 }
 
 /* True when both files have the same bytes. */
@@ -53,6 +61,77 @@ TEST(law, a_ladder_that_was_cut_continues)
     const char *at = strstr(r.out, "nothing to train");
     CU_ASSERT(at || strstr(r.err, "nothing to train"));
     CU_ASSERT(same(whole, cut, "law.csv"));
+    spawn_free(&r);
+}
+
+/* A sample of preference optimization has two texts, and texts may be shorter than the model's
+ * positions: the tokens of a point are those that its run counted. */
+TEST(law, tokens_of_a_step_are_those_of_the_run)
+{
+    const char *pairs = job_path("law_pairs"), *dir = job_path("law_of_pairs");
+    CU_ASSERT(spawn_ok("\"$WSC\" data --input %s.jsonl --out %s --chat_template plain "
+                       "--max_seq_length 40 --split 0.2",
+                       job_pairs(), pairs));
+    CU_ASSERT(spawn_ok("%s --set model.dpo.beta=0.5 --set train_input.max_sequence_length=40 "
+                       "--set eval_input.max_sequence_length=40 "
+                       "--set train_input.data_processor=DpoHDF5DataProcessor "
+                       "--set eval_input.data_processor=DpoHDF5DataProcessor "
+                       "--set train_input.data_dir=%s/train "
+                       "--set eval_input.data_dir=%s/val --out %s",
+                       ladder("32x1"), pairs, pairs, dir));
+    /* 23,136 parameters, 0.05 tokens each in steps of 8 pairs of 2 x 40 tokens */
+    CU_ASSERT(spawn_ok("grep -q '^32x1,[0-9]*,1280,' %s/law.csv", dir));
+    CU_ASSERT(spawn_ok("grep -q '\"step\": 2,.*\"tokens\": 1280,' %s/32x1/metrics.jsonl", dir));
+}
+
+/* An --out with trainings of another ladder: the first difference, and where it stands. */
+TEST(law, trainings_of_another_ladder_are_refused)
+{
+    static const struct {
+        const char *tokens, *options, *says;
+    } other[] = {
+        {"0.1xparams", "",
+         "learning_rate: this size was trained with \"total_iters: 2\", now \"total_iters: 4"},
+        {few, "--set optimizer.weight_decay=0.5",
+         ": this size was trained with \"weight_decay: 0.1\", now \"weight_decay: "
+         "0.5\"; hint: another --out"},
+        {few, "--set runconfig.eval_steps=2", "with \"eval_steps: 4\", now \"eval_steps: 2\""},
+        {few, "--set runconfig.seed=2", "this size was trained with \"seed: 1\""},
+        {few, "--set train_input.batch_size=4", "with \"batch_size: 8\", now \"batch_size: 4\""},
+        {few, "--set 'sparsity={algorithm: static, sparsity: 0.5}'",
+         "with \"sparsity: null\", now \"sparsity:\""}};
+    const char *dir = job_path("first_ladder");
+    CU_ASSERT(spawn_ok("%s --out %s && cp %s/law.csv %s.csv", ladder("32x1"), dir, dir, dir));
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "%s --out %s %s", ladder_of("32x1", other[i].tokens), dir, other[i].options);
+        T_EQ(r.status, 2);
+        if (!strstr(r.err, other[i].says)) (void)printf("got: %s\n", r.err);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, other[i].says));
+        spawn_free(&r);
+    }
+    CU_ASSERT(spawn_ok("cmp %s/law.csv %s.csv", dir, dir));
+}
+
+/* Keys that change no loss, a renamed --out, and data in another folder, with a warning. */
+TEST(law, a_ladder_continues_where_its_losses_stay)
+{
+    const char *dir = job_path("old_ladder"), *moved = job_path("moved_ladder");
+    struct spawn_result r;
+    CU_ASSERT(spawn_ok("%s --out %s && cp -r %s %s && cp -r %s %s/data", ladder("32x1"), dir, dir,
+                       moved, job_data(), moved));
+    spawn_run(&r,
+              "mpirun --oversubscribe -n 2 %s --out %s --num_csx 2 "
+              "--set train_input.micro_batch_size=2 --set runconfig.checkpoint_steps=2 --set "
+              "runconfig.log_steps=2 --set train_input.data_dir=%s/data/train",
+              ladder("32x1,64x1"), moved, moved);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, "32x1/train/params_train.yaml:3: data_dir: this size was"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "nothing to train"));
+    CU_ASSERT(spawn_ok("grep -h ^32x1 %s/law.csv | cut -d, -f1-5 >%s.row && "
+                       "grep -h ^32x1 %s/law.csv | cut -d, -f1-5 | cmp - %s.row",
+                       dir, dir, moved, dir));
     spawn_free(&r);
 }
 

@@ -18,28 +18,11 @@ enum { STEPS = 6 };
     "--set train_input.data_processor=DpoHDF5DataProcessor "                                       \
     "--set eval_input.data_processor=DpoHDF5DataProcessor --set model.dpo.beta=0.5 "
 
-/* Requests, each with a polite and a rude answer; the last fifth is held out. */
-static const char *pairs(void)
-{
-    static char dir[200];
-    if (dir[0]) return dir;
-    (void)snprintf(dir, sizeof dir, "%s", job_path("pairs"));
-    CU_ASSERT_FATAL(spawn_ok(
-        "seq 1 120 | awk '{ printf \"{\\\"prompt\\\": \\\"bring %%d of them\\\", \", $1 * 37 %% "
-        "101; "
-        "printf \"\\\"chosen\\\": \\\"yes, %%d at once\\\", \", $1 * 37 %% 101; "
-        "printf \"\\\"rejected\\\": \\\"no, never %%d\\\"}\\n\", $1 * 37 %% 101 }' >%s.jsonl && "
-        "\"$WSC\" data --input %s.jsonl --out %s --chat_template plain --max_seq_length 64 "
-        "--split 0.2",
-        dir, dir, dir));
-    return dir;
-}
-
 static bool train(const char *before, const char *dir, const char *options)
 {
     return spawn_ok("%s %s " PAIRS "--set train_input.data_dir=%s/train --max_steps %d "
                     "--model_dir %s %s",
-                    before, job_tiny(), pairs(), STEPS, dir, options);
+                    before, job_tiny(), job_pairs(), STEPS, dir, options);
 }
 
 /* ---- one result on every machine ------------------------------------------------------------- */
@@ -140,7 +123,7 @@ TEST(preferences, every_form_of_a_file_is_the_same_job)
             "--set trainer.fit.train_dataloader.data_dir=%s/train --set "
             "trainer.fit.val_dataloader.data_processor=DpoHDF5DataProcessor --set "
             "'trainer.init.model=%s'",
-            pairs(), form);
+            job_pairs(), form);
         if (i == 1) CU_ASSERT_FATAL(spawn_ok("%s --dump_params >%s", command, yaml));
         if (i == 2) (void)snprintf(command, sizeof command, "\"$WSC\" run --params %s", yaml);
         CU_ASSERT_FATAL(spawn_ok("%s --max_steps %d --model_dir %s", command, STEPS, dir) &&
@@ -258,7 +241,7 @@ TEST(preferences, the_margin_of_held_out_pairs_rises)
                        "--set model.dpo.loss_type=%s --set train_input.batch_size=16 --set "
                        "eval_input.batch_size=8 --max_steps 30 --set optimizer.learning_rate=0.003 "
                        "--mode train_and_eval --model_dir %s",
-                       job_tiny(), pairs(), pairs(), losses[i], dir);
+                       job_tiny(), job_pairs(), job_pairs(), losses[i], dir);
         const double margin = printed("eval.rewards_margins", command);
         (void)printf("%s: margin of held-out pairs 0 -> %.4f\n", losses[i], margin);
         CU_ASSERT(margin > 0.2);
