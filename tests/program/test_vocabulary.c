@@ -63,7 +63,7 @@ static bool train(const char *before, const char *dir, const char *options)
 static bool extend(const char *before, const char *old, const char *dir, int rows,
                    const char *options)
 {
-    char all[700];
+    char all[1200];
     (void)snprintf(all, sizeof all,
                    "--set model.vocab_size=%d --checkpoint_path %s/checkpoint_2.mdl --set "
                    "runconfig.load_checkpoint_states=model %s",
@@ -71,15 +71,15 @@ static bool extend(const char *before, const char *old, const char *dir, int row
     return train(before, dir, all);
 }
 
-/* Rows of the file, then rows that are the mean of these. */
-static void check_mean(const float *old, const float *new, int rows)
+/* The @p n rows of the file, then rows that are the mean of these, @p rows in all. */
+static void check_mean(const float *old, int n, const float *new, int rows)
 {
-    CU_ASSERT(!memcmp((const void *)old, (const void *)new, sizeof(float) * V * C));
+    CU_ASSERT(!memcmp((const void *)old, (const void *)new, sizeof(float) * (size_t)n * C));
     for (int c = 0; c < C; c++) {
         double mean = 0;
-        for (int i = 0; i < V; i++)
-            mean += (double)old[i * C + c] / V;
-        for (int i = V; i < rows; i++)
+        for (int i = 0; i < n; i++)
+            mean += (double)old[i * C + c] / n;
+        for (int i = n; i < rows; i++)
             CU_ASSERT(fabs((double)new[i * C + c] - mean) < 1e-7);
     }
 }
@@ -95,7 +95,7 @@ TEST(vocabulary, rows_of_another_one_start_by_rule)
     CU_ASSERT_FATAL(read_tensor(base, 2, WORDS, old) == (int64_t)V * C);
     CU_ASSERT_FATAL(extend("", base, dir, 300, "--set runconfig.new_vocabulary=mean"));
     CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, grown) == (int64_t)300 * C);
-    check_mean(old, grown, 300);
+    check_mean(old, V, grown, 300);
     CU_ASSERT_FATAL(job_read(dir, &one));
     /* the same bits where shards hold other parts of the table */
     (void)snprintf(dir, sizeof dir, "%s", job_path("new_words_shards"));
@@ -114,6 +114,39 @@ TEST(vocabulary, rows_of_another_one_start_by_rule)
     CU_ASSERT_FATAL(extend("", base, dir, 200, "--set runconfig.new_vocabulary=mean"));
     CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, shrunk) == (int64_t)200 * C);
     CU_ASSERT(!memcmp((const void *)old, (const void *)shrunk, sizeof(float) * 200 * C));
+}
+
+/* Policy and reference of preference optimization take the rows of one model alike, and later each
+ * those of its own, with the mean of its own. */
+TEST(vocabulary, both_models_of_preference_optimization_grow)
+{
+    static const char *const table[] = {"policy_model." WORDS, "ref_model." WORDS};
+    static float old[2][MOST], grown[2][MOST];
+    char base[160], dir[160], larger[160], options[600];
+    (void)snprintf(base, sizeof base, "%s", job_path("old_words_pairs"));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("new_words_pairs"));
+    (void)snprintf(larger, sizeof larger, "%s", job_path("new_words_policy"));
+    (void)snprintf(options, sizeof options,
+                   "--set runconfig.new_vocabulary=mean --set model.dpo.beta=0.5 --set "
+                   "train_input.data_processor=DpoHDF5DataProcessor --set "
+                   "eval_input.data_processor=DpoHDF5DataProcessor --set "
+                   "train_input.data_dir=%s/train --set runconfig.log_steps=1",
+                   job_pairs());
+    CU_ASSERT_FATAL(train("", base, "--num_csx 1"));
+    CU_ASSERT_FATAL(read_tensor(base, 2, WORDS, old[0]) == (int64_t)V * C);
+    CU_ASSERT_FATAL(extend("", base, dir, V + 4, options));
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_FATAL(read_tensor(dir, 0, table[i], grown[i]) == (int64_t)(V + 4) * C);
+        check_mean(old[0], V, grown[i], V + 4);
+    }
+    CU_ASSERT(spawn_ok("head -1 %s/metrics.jsonl | grep -q '\"loss\": 0.69314718055'", dir));
+    CU_ASSERT_FATAL(extend("mpirun --quiet -n 2", dir, larger, V + 8, options));
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_FATAL(read_tensor(dir, 2, table[i], old[i]) == (int64_t)(V + 4) * C);
+        CU_ASSERT_FATAL(read_tensor(larger, 0, table[i], grown[i]) == (int64_t)(V + 8) * C);
+        check_mean(old[i], V + 4, grown[i], V + 8);
+    }
+    CU_ASSERT(memcmp((const void *)old[0], (const void *)old[1], sizeof(float) * V * C) != 0);
 }
 
 TEST(vocabulary, another_one_is_taken_only_when_asked_for)
