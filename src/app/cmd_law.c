@@ -202,10 +202,32 @@ static void warn_of_cluster_sets(const struct app_config *c)
     }
 }
 
+/* A warning for each --set of a key that a ladder gives to all of its trainings. */
+static void warn_of_ladder_sets(const struct app_config *c)
+{
+    static const struct {
+        const char *key, *instead;
+    } own[] = {{"runconfig.num_csx=", "--num_csx gives the systems"},
+               {"runconfig.model_dir=", "--out gives the folder"},
+               {"model.num_hidden_layers=", "--sizes gives the layers"},
+               {"runconfig.mode=", "each size trains and is evaluated"},
+               {"runconfig.eval_frequency=", "each size is evaluated after its last step"}};
+    for (int i = 0; i < c->n_sets; i++)
+        for (size_t k = 0; k < sizeof own / sizeof *own; k++) {
+            const size_t n = strlen(own[k].key);
+            if (strncmp(c->set[i].text, own[k].key, n) != 0) continue;
+            WSC_WARNING("--set %.*s: has no effect on a ladder; hint: %s", (int)n - 1, own[k].key,
+                        own[k].instead);
+        }
+}
+
 /* What asks for trainings or predictions has no effect where there are none. */
 static enum wsc_err check_use(const struct app_law *o)
 {
-    if (o->n_sizes) return WSC_OK;
+    if (o->n_sizes) {
+        warn_of_ladder_sets(&o->config);
+        return WSC_OK;
+    }
     if (!o->predict && o->tokens_per_param > 0)
         WSC_WARNING("--tokens: has no effect without --sizes or --predict");
     if (!o->predict && o->num_csx > 1)

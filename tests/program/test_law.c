@@ -135,6 +135,30 @@ TEST(law, a_ladder_continues_where_its_losses_stay)
     spawn_free(&r);
 }
 
+/* Keys that the ladder gives to its trainings: a warning, and no other law. */
+TEST(law, keys_of_the_ladder_itself_warn)
+{
+    static const char *const set[] = {"runconfig.num_csx=3", "runconfig.model_dir=elsewhere",
+                                      "model.num_hidden_layers=5", "runconfig.mode=eval",
+                                      "runconfig.eval_frequency=1"};
+    const char *plain = job_path("plain_ladder"), *dir = job_path("ladder_with_sets");
+    struct spawn_result r;
+    char sets[300] = "", says[120];
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+        (void)snprintf(sets + strlen(sets), sizeof sets - strlen(sets), " --set %s", set[i]);
+    CU_ASSERT(spawn_ok("%s --out %s", ladder("32x1"), plain));
+    spawn_run(&r, "%s --out %s %s", ladder("32x1"), dir, sets);
+    T_EQ(r.status, 0);
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+        (void)snprintf(says, sizeof says,
+                       "--set %.*s: has no effect on a ladder; hint: ", (int)strcspn(set[i], "="),
+                       set[i]);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, says));
+    }
+    CU_ASSERT(same(plain, dir, "law.csv"));
+    spawn_free(&r);
+}
+
 TEST(law, points_of_a_file_and_predictions)
 {
     const char *dir = job_path("points");
