@@ -9,13 +9,16 @@
  * more, so a ladder resumes where it was cut.  Called by `wsc law`; read next: law_fit.c. */
 #include <wsc/law.h>
 
+#include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/model.h>
+#include <wsc/out.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { N_OWN_SETS = 8, SET_SIZE = 4096, MAX_SETS = 256 };
 
@@ -131,8 +134,8 @@ static enum wsc_err set_steps(const struct law_ladder *l, struct zoo_params *p,
     TRY(model_create(&model, p, l->cluster->stream.granularity));
     const int64_t n_params = model->n_params;
     const double flop_per_token = model_flop_per_token_hoffmann(model);
+    const int64_t of_step = p->train_input.batch_size * model_tokens(model);
     model_destroy(&model);
-    const int64_t of_step = p->train_input.batch_size * p->model.max_position_embeddings;
     const double tokens = l->tokens_per_param * (double)n_params;
     const int64_t wanted = (int64_t)ceil(tokens / (double)of_step);
     multiply_schedule(&p->optimizer.learning_rate, (double)wanted / (double)steps);
@@ -146,6 +149,92 @@ static enum wsc_err set_steps(const struct law_ladder *l, struct zoo_params *p,
     point->flop = flop_per_token * (double)point->tokens;
     return WSC_OK;
 }
+
+/* ---- what an earlier ladder left ------------------------------------------------------------- */
+
+static bool begins_with(const char *line, size_t n, const char *begin)
+{
+    return n >= strlen(begin) && !strncmp(line, begin, strlen(begin));
+}
+
+/* True for a line of params with which a ladder may continue: the losses stay, or the data have
+ * moved. *@p folders: the line is a folder of data, or the head of their list. */
+static bool may_differ(const char *line, size_t n, bool *folders)
+{
+    static const char *const key[] = {
+        "num_csx:",     "model_dir:",  "checkpoint_steps:", "log_steps:",
+        "num_workers:", "vocab_file:", "micro_batch_size:", "data_dir:"};
+    for (; n && *line == ' '; n--)
+        line++;
+    *folders = begins_with(line, n, "data_dir:") || (*folders && begins_with(line, n, "- "));
+    for (size_t i = 0; i < sizeof key / sizeof *key; i++)
+        if (begins_with(line, n, key[i])) return true;
+    return *folders;
+}
+
+/* Bytes of two lines that stand before what differs, but for a few that show the place. */
+static size_t before_difference(const char *a, size_t n, const char *b, size_t m)
+{
+    enum { SHOWN = 24 };
+    size_t same = 0;
+    while (same < n && same < m && a[same] == b[same])
+        same++;
+    return same > 2 * SHOWN ? same - SHOWN : 0;
+}
+
+static enum wsc_err raise_difference(const char *path, int line, const char *text, size_t n,
+                                     const char *own, size_t m)
+{
+    enum { MOST = 60 };
+    const size_t left = before_difference(text, n, own, m);
+    const int old_bytes = (int)(n - left < MOST ? n - left : MOST),
+              own_bytes = (int)(m - left < MOST ? m - left : MOST);
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG,
+                  "%s:%d: this size was trained with other params: \"%.*s\", now \"%.*s\"", path,
+                  line, old_bytes, text + left, own_bytes, own + left),
+        "an --out of its own for each ladder");
+}
+
+/* WSC_CONFIG at the first line in which the params @p text of the file @p path differ from @p own.
+ */
+static enum wsc_err compare(const char *path, const char *text, const char *own)
+{
+    bool old_folders = false, own_folders = false;
+    for (int line = 1; *text || *own; line++) {
+        const size_t n = strcspn(text, "\n"), m = strcspn(own, "\n");
+        const bool same = n == m && !strncmp(text, own, n);
+        const bool old_may = may_differ(text, n, &old_folders);
+        const bool own_may = may_differ(own, m, &own_folders);
+        if (!same && !(old_may && own_may)) return raise_difference(path, line, text, n, own, m);
+        text += n + (text[n] == '\n');
+        own += m + (own[m] == '\n');
+    }
+    return WSC_OK;
+}
+
+/* A size that was trained with other params, or with other --tokens, is no point of this ladder;
+ * its folder holds the params of its last start. */
+static enum wsc_err refuse_another(const struct zoo_params *p)
+{
+    enum { MOST = 1 << 24 };
+    char *own = NULL, *text = NULL;
+    size_t n = 0;
+    char *path = out_file_path(p->runconfig.model_dir, "train/params_train.yaml");
+    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name");
+    enum wsc_err rc = WSC_OK;
+    if (!access(path, F_OK)) {
+        rc = wsc_file_read(WSC_MEM_REPORT, path, MOST, &text, &n);
+        if (!rc) rc = zoo_params_dump(p, &own);
+        if (!rc) rc = compare(path, text, own);
+    }
+    wsc_free(own);
+    wsc_free(text);
+    wsc_free(path);
+    return rc;
+}
+
+/* ---- a training ------------------------------------------------------------------------------ */
 
 /* The loss of the evaluation after the last step, on rank 0. */
 static enum wsc_err take_loss(const struct zoo_params *p, struct law_point *point)
@@ -171,6 +260,7 @@ enum wsc_err law_train(struct comm *comm, const struct law_ladder *ladder, int k
                                        ladder->n_bytes, ladder->set, ladder->n_sets);
     if (!rc) rc = parse_size(ladder, size, &of_file, &p);
     if (!rc) rc = set_steps(ladder, &p, out);
+    if (!rc) rc = comm_agree(comm, comm_rank(comm) ? WSC_OK : refuse_another(&p), report);
     if (!rc && k == 0 && !(p.model.mup_base_hidden_size > 0))
         WSC_WARNING("all sizes train with the learning rate of %s; hint: "
                     "model.mup_base_hidden_size scales it with the width (muP)",

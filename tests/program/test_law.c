@@ -56,6 +56,38 @@ TEST(law, a_ladder_that_was_cut_continues)
     spawn_free(&r);
 }
 
+/* The losses of other params would be points of this ladder. */
+TEST(law, a_size_that_was_trained_with_other_params_is_refused)
+{
+    const char *out = job_path("others"), *copy = job_path("copy");
+    static const struct {
+        const char *more, *why;
+    } cases[] = {{"--set optimizer.weight_decay=0.3", "\"    weight_decay: 0.3\""},
+                 {"--set train_input.shuffle_seed=7", "shuffle_seed: 7"},
+                 {"--set model.dropout_rate=0.2", "dropout_rate: 0.2"}};
+    struct spawn_result r;
+    CU_ASSERT(spawn_ok("%s --out %s", ladder("32x1"), out));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        spawn_run(&r, "%s %s --out %s", ladder("32x1"), cases[i].more, out);
+        T_EQ(r.status, 2);
+        CU_ASSERT(strstr(r.err, "this size was trained with other params") &&
+                  strstr(r.err, cases[i].why) && strstr(r.err, "train/params_train.yaml:"));
+        spawn_free(&r);
+    }
+    spawn_run(&r,
+              "\"$WSC\" law --params configs/params/tiny.yaml --sizes 32x1 --tokens 0.1xparams "
+              "--set train_input.data_dir=%s/train --set eval_input.data_dir=%s/val --out %s",
+              job_data(), job_data(), out);
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "this size was trained with other params"));
+    spawn_free(&r);
+    /* The same data in another folder, on other systems. */
+    CU_ASSERT(spawn_ok("cp -r %s %s", job_data(), copy));
+    CU_ASSERT(spawn_ok("%s --num_csx 2 --set train_input.data_dir=%s/train "
+                       "--set train_input.micro_batch_size=4 --out %s",
+                       ladder("32x1"), copy, out));
+}
+
 TEST(law, points_of_a_file_and_predictions)
 {
     const char *dir = job_path("points");
