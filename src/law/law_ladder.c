@@ -175,11 +175,11 @@ static bool may_differ(const char *line, size_t n, bool *folders)
 /* Bytes of two lines that stand before what differs, but for a few that show the place. */
 static size_t before_difference(const char *a, size_t n, const char *b, size_t m)
 {
-    enum { SHOWN = 24 };
+    const size_t shown = 24;
     size_t same = 0;
     while (same < n && same < m && a[same] == b[same])
         same++;
-    return same > 2 * SHOWN ? same - SHOWN : 0;
+    return same > 2 * shown ? same - shown : 0;
 }
 
 static enum wsc_err raise_difference(const char *path, int line, const char *text, size_t n,
