@@ -91,6 +91,13 @@ static enum wsc_err differs(const char *path, const struct place *then, const st
         "another --out, one for each ladder; --tokens changes the steps of schedules too");
 }
 
+/* True for two lines of a key whose file or folder may have another name. */
+static bool may_move(const char *then, const char *now)
+{
+    return (has_key(then, "data_dir:") && has_key(now, "data_dir:")) ||
+           (has_key(then, "vocab_file:") && has_key(now, "vocab_file:"));
+}
+
 /* Compare the params @p then of the file @p path with @p now. */
 static enum wsc_err compare(const char *path, const char *then, const char *now)
 {
@@ -102,11 +109,11 @@ static enum wsc_err compare(const char *path, const char *then, const char *now)
         const struct place was = a, is = b;
         const size_t n = next_key(&a), m = next_key(&b);
         if (n == m && !memcmp(was.at, is.at, n)) continue;
-        if (!has_key(was.at, "data_dir:") || !has_key(is.at, "data_dir:"))
-            return differs(path, &was, &is);
-        WSC_WARNING("%s:%d: data_dir: this size was trained with the data of another folder; they "
-                    "are taken for the same",
-                    path, was.line);
+        if (!may_move(was.at, is.at)) return differs(path, &was, &is);
+        WSC_WARNING("%s:%d: this size was trained with another %.*s; its data are taken for the "
+                    "same",
+                    path, was.line, (int)strcspn(is.at + strspn(is.at, " "), ":"),
+                    is.at + strspn(is.at, " "));
     }
 }
 

@@ -96,6 +96,7 @@ TEST(law, trainings_of_another_ladder_are_refused)
          ": this size was trained with \"weight_decay: 0.1\", now \"weight_decay: "
          "0.5\"; hint: another --out"},
         {few, "--set runconfig.eval_steps=2", "with \"eval_steps: 4\", now \"eval_steps: 2\""},
+        {few, "--set model.dropout_rate=0.2", "now \"dropout_rate: 0.2\""},
         {few, "--set runconfig.seed=2", "this size was trained with \"seed: 1\""},
         {few, "--set train_input.batch_size=4", "with \"batch_size: 8\", now \"batch_size: 4\""},
         {few, "--set 'sparsity={algorithm: static, sparsity: 0.5}'",
@@ -113,6 +114,22 @@ TEST(law, trainings_of_another_ladder_are_refused)
     CU_ASSERT(spawn_ok("cmp %s/law.csv %s.csv", dir, dir));
 }
 
+/* Another weight of a data set beside the list of its folders is another training. */
+TEST(law, weights_of_a_mixture_are_compared)
+{
+    static const char mixture[] = "%s --set train_input.data_dir=null --set 'train_input.mixture="
+                                  "[{data_dir: %s/train, weight: 1}, {data_dir: %s/val, weight: "
+                                  "%d}]' --out %s";
+    const char *dir = job_path("mixed_ladder");
+    struct spawn_result r;
+    CU_ASSERT(spawn_ok(mixture, ladder("32x1"), job_data(), job_data(), 2, dir));
+    CU_ASSERT(spawn_ok(mixture, ladder("32x1"), job_data(), job_data(), 2, dir));
+    spawn_run(&r, mixture, ladder("32x1"), job_data(), job_data(), 3, dir);
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "with \"- weight: 2\", now \"- weight: 3\""));
+    spawn_free(&r);
+}
+
 /* Keys that change no loss, a renamed --out, and data in another folder, with a warning. */
 TEST(law, a_ladder_continues_where_its_losses_stay)
 {
@@ -126,8 +143,8 @@ TEST(law, a_ladder_continues_where_its_losses_stay)
               "runconfig.log_steps=2 --set train_input.data_dir=%s/data/train",
               ladder("32x1,64x1"), moved, moved);
     T_EQ(r.status, 0);
-    CU_ASSERT_PTR_NOT_NULL(
-        strstr(r.err, "32x1/train/params_train.yaml:3: data_dir: this size was"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(
+        r.err, "32x1/train/params_train.yaml:3: this size was trained with another data_dir"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "nothing to train"));
     CU_ASSERT(spawn_ok("grep -h ^32x1 %s/law.csv | cut -d, -f1-5 >%s.row && "
                        "grep -h ^32x1 %s/law.csv | cut -d, -f1-5 | cmp - %s.row",

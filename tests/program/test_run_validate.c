@@ -267,7 +267,8 @@ TEST(validate, tokens_of_pairs_are_those_of_both_sequences)
     const char *dir = job_path("pairs");
     CU_ASSERT_FATAL(spawn_ok(
         "mkdir -p %s && sed 's/GptHDF5MapDataProcessor/DpoHDF5DataProcessor/; "
-        "s/^model:/&\\n    dpo: {beta: 0.5}/' configs/params/gpt3_111m.yaml >%s/pair.yaml && "
+        "s/^model:/&\\n    dpo: {beta: 0.5}/; s/checkpoint_steps: .*/checkpoint_steps: 0/' "
+        "configs/params/gpt3_111m.yaml >%s/pair.yaml && "
         "printf '%s,samples\nsamples,rate,samples/s,1,pair,1,120,auto,2048,cs2,\n"
         "tokens,rate,tokens/s,1,pair,1,120,auto,2048,cs2,\n"
         "time,time,s,1,pair,1,120,auto,2048,cs2,100000\n"
