@@ -1,4 +1,7 @@
-/** Check of the folder of a size against the params with which its training began. */
+/** Check of the folder of a size against the params with which its training began.
+ *
+ *  law_ladder.c calls it before each training of a ladder, on rank 0.
+ */
 #ifndef WSC_LAW_EARLIER_H
 #define WSC_LAW_EARLIER_H
 #include <wsc/zoo.h>
