@@ -53,6 +53,15 @@ static enum wsc_err allocate_threads(struct host *k)
     return WSC_OK;
 }
 
+/* Point every guest to its owner's memory, or (@p on false) to none. */
+static void share(struct host *k, bool on)
+{
+    for (int i = 0; i < HOST_N_SHARED && k->training; i++) {
+        const struct host_shared *s = &host_shared[i];
+        if (!s->fp32 || k->fp32) k->buffer[s->guest] = on ? k->buffer[s->owner] : NULL;
+    }
+}
+
 static enum wsc_err allocate_all(struct host *k)
 {
     const struct model *m = k->model;
@@ -60,7 +69,7 @@ static enum wsc_err allocate_all(struct host *k)
     host_layout(bytes, m, k->max_samples, k->training, &k->limits);
     for (int i = 0; i < HOST_N_BUFFERS; i++)
         TRY(allocate(&k->buffer[i], bytes[i]));
-    if (k->fp32) k->buffer[HOST_DRES_OP] = k->buffer[HOST_DRES];
+    share(k, true);
     int64_t n_views = 0;
     for (int s = 0; s < m->n_stages; s++)
         if (m->stage[s].n_views > n_views) n_views = m->stage[s].n_views;
@@ -134,7 +143,7 @@ void host_destroy(struct host **handle)
 {
     struct host *k = *handle;
     if (!k) return;
-    if (k->fp32) k->buffer[HOST_DRES_OP] = NULL;
+    share(k, false);
     for (int i = 0; i < HOST_N_BUFFERS; i++)
         wsc_free(k->buffer[i]);
     for (int t = 0; k->thread_buffer && t < k->n_threads; t++)

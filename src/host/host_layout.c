@@ -16,6 +16,14 @@ const struct host_limits host_default_limits = {
     .logits_bytes = INT64_C(512) << 20,
 };
 
+/* The backward pass of a step computes the head first, then in each block the FFN before attention;
+ * logits are not needed after the head, nor the FFN's buffers after the FFN. */
+const struct host_shared host_shared[HOST_N_SHARED] = {
+    {HOST_LOGITS, HOST_DPRE, false}, {HOST_DQKV, HOST_DPRE, false},
+    {HOST_DLOGITS, HOST_ACT, false}, {HOST_DCTX, HOST_ACT, false},
+    {HOST_DRES_OP, HOST_DRES, true},
+};
+
 static int64_t min64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -118,9 +126,18 @@ static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m
         times(times(z->rows, host_adapter_columns(m)), op);
     bytes[HOST_ADAPTER_LOGITS] = times(times(z->rows, m->adapter[MODEL_LM_HEAD_W].r), 4);
     bytes[HOST_ADAPTER_DROPPED] = times(times(z->rows, host_adapter_dropped_columns(m)), op);
-    if (op == 2) {
-        bytes[HOST_DRES_OP] = times(z->c, op);
-        bytes[HOST_DLOGITS] = times(times(z->rows, vocab), op);
+    bytes[HOST_DRES_OP] = times(z->c, op);
+    if (op == 2) bytes[HOST_DLOGITS] = times(times(z->rows, vocab), op);
+}
+
+/* Give owners the memory of their largest guest. */
+static void share(int64_t bytes[HOST_N_BUFFERS], const struct model *m)
+{
+    for (int i = 0; i < HOST_N_SHARED; i++) {
+        const struct host_shared *s = &host_shared[i];
+        if (s->fp32 && m->format != NUM_FP32) continue;
+        bytes[s->owner] = max64(bytes[s->owner], bytes[s->guest]);
+        bytes[s->guest] = 0;
     }
 }
 
@@ -234,7 +251,9 @@ void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n
         bytes[HOST_TABLE] = times(times(model_longest(m), m->C), 4);
     bytes[HOST_PLACES] = times(times(z.places, m->C), 4);
     bytes[HOST_XN] = times(z.c, z.op);
-    if (training) training_layout(bytes, m, &z, limits);
+    if (!training) return;
+    training_layout(bytes, m, &z, limits);
+    share(bytes, m);
 }
 
 /* Number of levels of partial sums that a share of n leaves needs. */

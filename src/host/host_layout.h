@@ -12,7 +12,16 @@
 /** The limits that host_create() uses. */
 extern const struct host_limits host_default_limits;
 
-/** Bytes of every shared buffer; INT64_MAX if they overflow. */
+/** A buffer @p guest that is the memory of @p owner: no code needs both at the same time. Training
+ *  alone; with @p fp32 only if operands are fp32. */
+struct host_shared {
+    enum host_buffer guest, owner;
+    bool fp32;
+};
+enum { HOST_N_SHARED = 5 };
+extern const struct host_shared host_shared[HOST_N_SHARED];
+
+/** Bytes of every shared buffer, 0 for guests; INT64_MAX if they overflow. */
 void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *model, int64_t n_samples,
                  bool training, const struct host_limits *limits);
 /** Bytes of every buffer of one thread. */
