@@ -545,6 +545,39 @@ TEST(host, memory_is_what_is_reported_and_is_returned)
     fixture_destroy(&f);
 }
 
+static int64_t largest(int64_t a, int64_t b, int64_t c)
+{
+    const int64_t most = a > b ? a : b;
+    return most > c ? most : c;
+}
+
+/* Logits, gradients of q, k and v, and those of the FFN: each of them is the largest once. */
+TEST(host, what_is_not_needed_at_the_same_time_shares_memory)
+{
+    enum { N = 6 }; /* rows */
+    static const struct fixture_shape shapes[] = {
+        {.L = 2, .C = 4, .H = 2, .F = 4, .V = 40, .T = 3, .n_samples = 2},
+        {.L = 2, .C = 8, .H = 2, .F = 4, .V = 5, .T = 3, .n_samples = 2},
+        {.L = 2, .C = 4, .H = 2, .F = 50, .V = 5, .T = 3, .n_samples = 2},
+        {.L = 2, .C = 8, .H = 2, .F = 4, .V = 60, .T = 3, .n_samples = 2, .format = NUM_BF16},
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const struct fixture_shape *s = &shapes[i];
+        const int64_t op = s->format == NUM_BF16 ? 2 : 4;
+        int64_t bytes[HOST_N_BUFFERS];
+        struct fixture f;
+        fixture_create(&f, s);
+        host_layout(bytes, &f.model, s->n_samples, true, &host_default_limits);
+        T_EQ(bytes[HOST_DPRE], N * largest(s->F * op, 3 * s->C * op, s->V * 4));
+        T_EQ(bytes[HOST_ACT], N * largest(s->F * op, s->C * op, op == 2 ? s->V * op : 0));
+        T_EQ(bytes[HOST_LOGITS] + bytes[HOST_DLOGITS] + bytes[HOST_DQKV] + bytes[HOST_DCTX], 0);
+        T_EQ(bytes[HOST_DRES_OP], op == 2 ? N * s->C * op : 0);
+        host_layout(bytes, &f.model, s->n_samples, false, &host_default_limits);
+        T_EQ(bytes[HOST_DPRE] + bytes[HOST_ACT], 0);
+        fixture_destroy(&f);
+    }
+}
+
 TEST(host, absurd_sizes_fail_cleanly)
 {
     struct fixture f;
