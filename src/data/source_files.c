@@ -2,6 +2,7 @@
 /* The files of a source: finds them in the folders of its data sets, checks each once, keeps a few
  * open at a time and reads sample by sample; computes their sizes and hashes. batch_source.c calls.
  */
+#include "bert_files.h"
 #include "encoder_shared.h"
 #include "file_sum.h"
 #include "source_state.h"
@@ -12,6 +13,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,12 +47,33 @@ static enum wsc_err add_entry(struct data_source *s, const char *dir, const char
     return rc;
 }
 
+/* The options with which `wsc data` makes such samples; false if it makes none. */
+static bool options_to_make(const struct data_source *s, const struct zoo_input *input, char *out,
+                            size_t size)
+{
+    static const char bpe[] = " --tokenizer bpe --vocab FILE --merges FILE";
+    const struct data_bert_loader *loader = data_bert_loader_find(input->data_processor);
+    const bool pairs = input->samples == ZOO_SAMPLES_PAIRS;
+    if (pairs || input->samples == ZOO_SAMPLES_GPT)
+        (void)snprintf(out, size, "%s%s", pairs ? " --chat_template NAME" : "",
+                       s->vocab == 256 ? "" : bpe);
+    else if (loader)
+        (void)snprintf(
+            out, size, " --data_processor %s --tokenizer wordpiece --vocab FILE%s", loader->name,
+            loader->answers || (loader->may_pair && input->pairs) ? "" : " --disable_nsp");
+    else
+        return false;
+    return true;
+}
+
 /* Hint for missing data: remove the part of the path that `wsc data` adds. */
-static enum wsc_err hint_to_make(enum wsc_err rc, const struct data_source *s, const char *dir)
+static enum wsc_err hint_to_make(enum wsc_err rc, const struct data_source *s,
+                                 const struct zoo_input *input, const char *dir)
 {
     static const char *const part[] = {"/train", "/val", "/test"};
-    const char *tokenizer = s->vocab == 256 ? "" : " --tokenizer bpe --vocab FILE --merges FILE";
+    char options[160];
     size_t n = strlen(dir);
+    if (!options_to_make(s, input, options, sizeof options)) return rc;
     while (n && dir[n - 1] == '/')
         n--;
     for (int i = 0; i < (int)(sizeof part / sizeof *part); i++) {
@@ -61,15 +84,17 @@ static enum wsc_err hint_to_make(enum wsc_err rc, const struct data_source *s, c
         }
     }
     return wsc_err_hint(rc, "wsc data --input TEXT... --out %.*s --max_seq_length %lld%s makes it",
-                        (int)n, dir, (long long)s->T, tokenizer);
+                        (int)n, dir, (long long)s->T, options);
 }
 
-static enum wsc_err add_directory(struct data_source *s, const char *dir)
+static enum wsc_err add_directory(struct data_source *s, const struct zoo_input *input,
+                                  const char *dir)
 {
     DIR *d = opendir(dir);
     if (!d)
         return hint_to_make(
-            WSC_RAISE(WSC_IO, "data_dir %s: cannot be listed: %s", dir, strerror(errno)), s, dir);
+            WSC_RAISE(WSC_IO, "data_dir %s: cannot be listed: %s", dir, strerror(errno)), s, input,
+            dir);
     enum wsc_err rc = WSC_OK;
     for (struct dirent *e = readdir(d); e && !rc; e = readdir(d))
         if (is_sample_file(e->d_name)) rc = add_entry(s, dir, e->d_name);
@@ -88,9 +113,10 @@ static enum wsc_err add_listed(struct data_source *s, const struct zoo_input *in
 {
     for (int k = 0;; k++) {
         char *name;
-        TRY(data_examples_file(input, dir, k, &name));
+        enum wsc_err rc = data_examples_file(input, dir, k, &name);
+        if (rc) return rc == WSC_IO ? hint_to_make(rc, s, input, dir) : rc;
         if (!name) return WSC_OK;
-        const enum wsc_err rc = add_entry(s, dir, name);
+        rc = add_entry(s, dir, name);
         wsc_free(name);
         TRY(rc);
     }
@@ -100,19 +126,24 @@ static enum wsc_err add_listed(struct data_source *s, const struct zoo_input *in
 enum wsc_err data_source_list(struct data_source *s, const struct zoo_input *input, int k)
 {
     struct data_set *set = &s->set[k];
+    const bool listed = s->shared && !data_examples_are_h5(input);
     const char *dir = "(none)";
     set->first_file = s->n_files;
     for (int i = 0; i < input->n_data_dirs; i++) {
         if (input->data_set[i] != k) continue;
         dir = input->data_dir[i];
-        if (s->shared && !data_examples_are_h5(input))
+        if (listed)
             TRY(add_listed(s, input, dir));
         else
-            TRY(add_directory(s, dir));
+            TRY(add_directory(s, input, dir));
     }
     set->n_files = s->n_files - set->first_file;
     if (!set->n_files)
-        return hint_to_make(WSC_RAISE(WSC_IO, "data_dir %s: holds no .h5 file", dir), s, dir);
+        return hint_to_make(WSC_RAISE(WSC_IO,
+                                      listed ? "data_dir %s: its meta.dat names no file"
+                                             : "data_dir %s: holds no .h5 file",
+                                      dir),
+                            s, input, dir);
     qsort(s->file + set->first_file, (size_t)set->n_files, sizeof *s->file, by_path);
     return WSC_OK;
 }
