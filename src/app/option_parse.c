@@ -12,6 +12,7 @@
 #include <wsc/mem.h>
 #include <wsc/units.h>
 
+#include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -328,11 +329,21 @@ static bool may_repeat(const struct app_option *o)
     return o->repeats || o->type == APP_TEXTS || o->type == APP_PATHS || o->type == APP_FLAG;
 }
 
-/* A value of the user. */
+static bool has_control(const char *text)
+{
+    for (; *text; text++)
+        if (iscntrl((unsigned char)*text)) return true;
+    return false;
+}
+
+/* A value of the user. Errors quote values, and an error is one line. */
 static enum wsc_err take_given(struct app_call *call, const struct app_option *o, const char *text)
 {
     const char **given = given_of(call, o);
     char name[64];
+    if (o->type != APP_TEXTS && has_control(text))
+        return WSC_RAISE(WSC_USAGE, "%s: the value has a line break or another control character",
+                         label(o, name));
     if (*given && !may_repeat(o))
         return WSC_RAISE(WSC_USAGE, "%s: given twice, \"%s\" and \"%s\"", label(o, name), *given,
                          text);

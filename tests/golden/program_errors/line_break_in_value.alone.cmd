@@ -1,0 +1,1 @@
+data --input README.md --out "$TMP/d" --tokenizer "$(printf 'by\nte')"
