@@ -16,7 +16,7 @@
  *      kernels_destroy(&k);
  *
  *  There is one struct per wafer. Only one thread may use it at a time; it uses threads inside.
- *  Read next: docs/decisions/0017-kernel-table.md, docs/CONTRIBUTING.md (adding a row). */
+ *  Read next: docs/decisions/0017-kernel-table.md, docs/EXTENDING.md (adding a row). */
 #ifndef WSC_KERNELS_H
 #define WSC_KERNELS_H
 #include <wsc/data.h>
