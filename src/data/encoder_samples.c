@@ -6,6 +6,7 @@
  * files. Padding, truncation and special tokens are those of the loaders in every detail, so that
  * samples are equal. source_files.c calls. */
 #include "encoder_samples.h"
+#include "bert_characters.h"
 #include "encoder_rows.h"
 #include "encoder_shared.h"
 #include "mask_tokens.h"
@@ -90,15 +91,16 @@ static enum wsc_err token_ids(const struct sample *s, int k, int64_t *n_ids)
 {
     const struct data_examples_shared *shared = s->e->shared;
     const char *text;
-    char token[TOKEN_BYTES];
+    char token[TOKEN_BYTES], lowered[TOKEN_BYTES];
     int64_t n, at = 0, length;
     TRY(field(s, k, &text, &n));
     for (*n_ids = 0; (length = data_list_text(text, n, &at, token, sizeof token)) >= 0;) {
-        for (int64_t i = 0; shared->in->do_lower && i < length; i++)
-            if (token[i] >= 'A' && token[i] <= 'Z') token[i] = (char)(token[i] + 32);
+        const int64_t n_lowered = data_bert_lower(token, length, lowered, sizeof lowered);
         if (*n_ids == s->T && !shared->in->pairs) return WSC_OK;
         if (*n_ids == s->T) return bad(s, "more tokens than max_sequence_length");
-        s->row[DATA_ROW_IDS][(*n_ids)++] = data_wordpiece_id(shared->words, token, length);
+        s->row[DATA_ROW_IDS][(*n_ids)++] =
+            shared->in->do_lower ? data_wordpiece_id(shared->words, lowered, n_lowered)
+                                 : data_wordpiece_id(shared->words, token, length);
     }
     return length == -2 ? bad(s, "a list of tokens was expected") : WSC_OK;
 }

@@ -110,6 +110,61 @@ TEST(data_labels, numbers_of_labels_do_not_wrap)
     expect(read_token("1, \"O\": 2", &label), "labels.json: label O is given twice");
 }
 
+/* The id of a token in a file. */
+static int32_t first_token(char *vocabulary, const char *token)
+{
+    static char dir[300], labels[340];
+    char text[100];
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    (void)snprintf(dir, sizeof dir, "%s", test_tmpdir());
+    (void)snprintf(labels, sizeof labels, "%s/labels.json", dir);
+    (void)snprintf(text, sizeof text, "tokens,labels\n\"['%s']\",\"['A']\"\n", token);
+    put("samples.csv", text);
+    put("meta.dat", "samples.csv 1\n");
+    put("labels.json", "{\"A\": 0\n}\n");
+    struct zoo_input in = {.samples = ZOO_SAMPLES_TOKENS,
+                           .label_vocab_file = labels,
+                           .vocab_file = vocabulary,
+                           .data_dir = {dir},
+                           .n_data_dirs = 1,
+                           .num_samples = CONF_NULL,
+                           .max_sequence_length = CONF_NULL,
+                           .do_lower = true,
+                           .trains = true,
+                           .n_types = 2,
+                           .n_labels = 9};
+    int32_t id = -1;
+    T_OK(data_source_open(&s, &in, T, VOCAB));
+    T_OK(data_batch_create(&b, 1, T));
+    T_OK(data_source_read(s, 0, 1, b));
+    id = b->input_ids[0];
+    data_batch_destroy(&b);
+    data_source_close(&s);
+    return id;
+}
+
+/* Tokens of a file and tokens of a vocabulary become lower case in all scripts: U+0416 and U+0436,
+ * U+0130 and two characters. */
+TEST(data_labels, tokens_of_all_scripts_become_lower_case)
+{
+    static char vocabulary[340];
+    static const struct {
+        const char *file, *vocabulary;
+    } row[] = {{"ab", "aB"},
+               {"\xd0\x96", "\xd0\xb6"},
+               {"\xd0\xb6", "\xd0\x96"},
+               {"\xc4\xb0", "i\xcc\x87"}};
+    (void)snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", test_tmpdir());
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[100];
+        (void)snprintf(text, sizeof text, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n%s\n",
+                       row[i].vocabulary);
+        put("vocab.txt", text);
+        T_EQ(first_token(vocabulary, row[i].file), 5);
+    }
+}
+
 /* Copies on several hosts are compared with the files that make texts and labels to numbers. */
 TEST(data_labels, vocabulary_and_labels_are_files_of_the_source)
 {
