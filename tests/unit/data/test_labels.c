@@ -7,6 +7,7 @@
 #include <wsc/conf.h>
 #include <wsc/data.h>
 #include <wsc/mem.h>
+#include <wsc/store.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -260,6 +261,100 @@ TEST(data_labels, values_of_samples_stay_in_their_ranges)
     expect(read_masked(last, "1, 1, 1, 0", "0, 2, 1, 0", "0"),
            "sample 0, position 1: token_type_ids is 2, expected 0 to 1");
     expect(read_masked(last, "1, 1, 1, 0", "0, 1, 1, 0", larger), label);
+}
+
+/* A masked sample of which one list differs from the ordinary one. */
+static enum wsc_err read_lists(const char *weights, const char *places, const char *attends,
+                               const char *types)
+{
+    char text[400];
+    float target;
+    int32_t ignored;
+    (void)snprintf(
+        text, sizeof text,
+        "input_ids,attention_mask,labels,masked_lm_weights,masked_lm_positions,"
+        "token_type_ids,next_sentence_label\n\"[1, 2, 1, 0]\",\"[%s]\",\"[7, 8, 9]\",\"[%s]"
+        "\",\"[%s]\",\"[%s]\",\"[1]\"\n",
+        attends, weights, places, types);
+    put("samples.csv", text);
+    put("meta.dat", "samples.csv 1\n");
+    return read_first(
+        (struct zoo_input){.samples = ZOO_SAMPLES_CSV_STATIC, .pairs = true, .n_labels = VOCAB},
+        &target, &ignored);
+}
+
+TEST(data_labels, lists_of_a_masked_sample_fit_each_other)
+{
+    static const char all[] = "1, 1, 1, 0", types[] = "0, 0, 1, 0";
+    T_OK(read_lists("1, 1, 0", "1, 2, 2", all, types));
+    expect(read_lists("1, 1, 1", "1, 2, 2", all, types), "samples.csv:2: masked twice: position 2");
+    expect(read_lists("2, 1, 0", "1, 2, 0", all, types),
+           "samples.csv:2: a weight other than 0 and 1 at masked position 1");
+    expect(read_lists("-1, 1, 0", "1, 2, 0", all, types), "a weight other than 0 and 1");
+    expect(read_lists("1, 1, 0", "1, 8, 0", all, types), "outside the sequence: 8");
+    expect(read_lists("1, 1, 0", "1, 2, 0", "1, 1, 1", types),
+           "samples.csv:2: input_ids and the mask have different lengths");
+    expect(read_lists("1, 1, 0", "1, 2, 0", all, "0, 0, 1, 0, 0"),
+           "samples.csv:2: token types and tokens have different lengths");
+}
+
+/* A sample of two masked tokens in HDF5. */
+static enum wsc_err read_h5(const int32_t places[2], const int32_t weights[2])
+{
+    const struct store_samples_shape shape = {
+        .n = 1, .T = T, .type = STORE_INT32, .predictions = 2};
+    const int32_t rows[2 * T] = {1, 2, 3, [T] = 1, 1, 1};
+    const int32_t labels[6] = {7, 8, places[0], places[1], weights[0], weights[1]};
+    char path[340];
+    struct store_samples_writer *w = NULL;
+    float target;
+    int32_t label;
+    (void)snprintf(path, sizeof path, "%s/a.h5", test_tmpdir());
+    T_OK(store_samples_create(&w, path, &shape));
+    T_OK(store_samples_append(w, rows, 1));
+    T_OK(store_samples_append_labels(w, labels, 1));
+    T_OK(store_samples_finish(&w));
+    return read_first((struct zoo_input){.samples = ZOO_SAMPLES_MASKED, .n_labels = VOCAB}, &target,
+                      &label);
+}
+
+TEST(data_labels, masked_tokens_of_hdf5_are_named_once)
+{
+    T_OK(read_h5((int32_t[]){0, 1}, (int32_t[]){1, 1}));
+    T_OK(read_h5((int32_t[]){1, 1}, (int32_t[]){1, 0}));
+    expect(read_h5((int32_t[]){1, 1}, (int32_t[]){1, 1}), "sample 0: masked twice: position 1");
+    expect(read_h5((int32_t[]){0, 1}, (int32_t[]){1, 2}), "sample 0: a weight other than 0 and 1");
+    expect(read_h5((int32_t[]){0, T}, (int32_t[]){1, 1}), "outside the sequence: 8, of 8 tokens");
+}
+
+/* The list of a folder with the number of samples of its files. */
+TEST(data_labels, files_have_as_many_samples_as_their_list_says)
+{
+    static char path[340];
+    float target;
+    int32_t label;
+    const struct zoo_input tokens = {
+        .samples = ZOO_SAMPLES_TOKENS, .label_vocab_file = path, .n_labels = 9};
+    (void)snprintf(path, sizeof path, "%s/labels.json", test_tmpdir());
+    put("labels.json", "{\"A\": 1}\n");
+    put("samples.csv", "tokens,labels\n\"['loan']\",\"['A']\"\n\"['ber']\",\"['A']\"\n");
+    put("meta.dat", "samples.csv\n");
+    T_OK(read_first(tokens, &target, &label));
+    put("meta.dat", "\r\nsamples.csv 2\r\n");
+    T_OK(read_first(tokens, &target, &label));
+    put("meta.dat", "samples.csv 3\n");
+    expect(read_first(tokens, &target, &label),
+           "samples.csv: has 2 samples, but meta.dat lists 3; hint: the file may be incomplete");
+    put("meta.dat", "samples.csv 1\n");
+    expect(read_first(tokens, &target, &label), "has 2 samples, but meta.dat lists 1");
+    put("meta.dat", "samples.csv 2x\n");
+    expect(read_first(tokens, &target, &label), "meta.dat: \"2x\" is no number of samples");
+    put("samples.csv", "tokens,labels\n\"['loan']\",\"['A', 'A']\"\n");
+    put("meta.dat", "samples.csv 1\n");
+    expect(read_first(tokens, &target, &label), "samples.csv:2: more labels than tokens");
+    put("meta.dat", "\n");
+    T_EQ(read_first(tokens, &target, &label), WSC_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "meta.dat: names no file"));
 }
 
 /* The head of a model computes a fixed number of masked tokens. */
