@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Bytes for a word; characters of the longest word that is not [UNK]. */
-enum { DATA_BERT_WORD_BYTES = 400, DATA_BERT_LONGEST_WORD = 100 };
+/** Characters of the longest word that is not [UNK]; bytes for a word with one character more. */
+enum { DATA_BERT_LONGEST_WORD = 100, DATA_BERT_WORD_BYTES = 4 * (DATA_BERT_LONGEST_WORD + 1) };
 /** Copy the next word of the text from *@p at on to @p word (DATA_BERT_WORD_BYTES), in lower case
  *  and without accents if @p lowered. Returns its bytes, 0 after the last word. */
 int64_t data_bert_word(bool lowered, const char *text, int64_t n, int64_t *at, char *word);

@@ -105,6 +105,7 @@ static enum wsc_err read_file(struct chats *c, const char *path)
     bool found = true, pair = false;
     TRY(data_stream_open(&stream, path, c->make->errors));
     enum wsc_err rc = data_stream_skip_mark(stream);
+    c->chat[0].missed_prompt = false;
     while (!rc && found) {
         rc = data_chat_read(stream, c->template, c->make, c->chat, &found, &pair);
         if (!rc && found) rc = take_line(c, stream, pair);

@@ -8,6 +8,7 @@
 
 #include "json_documents.h"
 
+#include <wsc/hash.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
@@ -53,6 +54,9 @@ struct reader {
     const struct data_make *make;
     struct data_chat *chat; /* the chat of `both` that is being read */
     struct data_chat *both; /* one chat, or the two chats of a pair */
+    uint64_t prompt;        /* hash of the prompt's text, if it has any */
+    bool has_prompt;
+    const char *list; /* key of the list that has not shown the prompt yet; or NULL */
 };
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
@@ -186,6 +190,36 @@ static enum wsc_err read_message_member(struct reader *r, int *role, int64_t *n)
     return is_content ? read_string(r, n) : skip_asking(r, key);
 }
 
+static bool is_prompt(const struct reader *r, int64_t n)
+{
+    return wsc_hash64(r->chat->text, (size_t)n, 0) == r->prompt;
+}
+
+/* The lists of a pair are whole chats, so a prompt beside them is lost unless they begin with it.
+ */
+static void miss_prompt(struct reader *r)
+{
+    const struct data_stream *s = r->json.stream;
+    if (r->list && !r->both->missed_prompt) {
+        WSC_WARNING("%s:%lld: \"prompt\" is not read, and the messages of \"%s\" do not begin "
+                    "with it, here and perhaps in further pairs of this file; hint: each list "
+                    "begins with its prompt as a message",
+                    s->path, (long long)s->line, r->list);
+        r->both->missed_prompt = true;
+    }
+    r->list = NULL;
+}
+
+/* Look for the prompt in the message in chat->text: it may follow texts of the system. */
+static void look_for_prompt(struct reader *r, int role, int64_t n)
+{
+    if (!r->list) return;
+    if (is_prompt(r, n))
+        r->list = NULL;
+    else if (role != DATA_CHAT_SYSTEM)
+        miss_prompt(r);
+}
+
 /* Read {"role": ..., "content": ...}, in any order. */
 static enum wsc_err read_message(struct reader *r)
 {
@@ -201,6 +235,7 @@ static enum wsc_err read_message(struct reader *r)
     if (role < 0 || n < 0)
         return data_stream_raise(r->json.stream, "the message before here has no %s",
                                  role < 0 ? "role" : "content");
+    look_for_prompt(r, role, n);
     return add_text(r, (enum data_chat_role)role, n);
 }
 
@@ -246,18 +281,42 @@ static enum wsc_err share_prompt(struct reader *r)
     return WSC_OK;
 }
 
+static enum wsc_err read_prompt(struct reader *r)
+{
+    int64_t n = 0;
+    TRY(read_string(r, &n));
+    r->prompt = wsc_hash64(r->chat->text, (size_t)n, 0);
+    r->has_prompt = n > 0;
+    TRY(add_text(r, DATA_CHAT_USER, n));
+    return share_prompt(r);
+}
+
+static enum wsc_err read_completion(struct reader *r)
+{
+    int64_t n = 0;
+    TRY(read_string(r, &n));
+    return add_text(r, DATA_CHAT_ASSISTANT, n);
+}
+
+/* Read the chat of one side, after a prompt or without one. */
+static enum wsc_err read_list(struct reader *r, const char *key)
+{
+    r->list = r->has_prompt ? key : NULL;
+    r->chat->n = 0;
+    TRY(add_id(r->chat, r->make->bos_id, false));
+    TRY(read_messages(r));
+    miss_prompt(r);
+    return WSC_OK;
+}
+
 /* Read one text of a pair: the continuation of the prompt, or a chat. */
-static enum wsc_err read_side(struct reader *r, struct data_chat *side)
+static enum wsc_err read_side(struct reader *r, struct data_chat *side, const char *key)
 {
     int c = 0;
     int64_t n = 0;
     r->chat = side;
     TRY(data_json_peek(&r->json, &c));
-    if (c == '[') {
-        side->n = 0;
-        TRY(add_id(side, r->make->bos_id, false));
-        return read_messages(r);
-    }
+    if (c == '[') return read_list(r, key);
     TRY(read_string(r, &n));
     return add_text(r, DATA_CHAT_ASSISTANT, n);
 }
@@ -265,7 +324,6 @@ static enum wsc_err read_side(struct reader *r, struct data_chat *side)
 static enum wsc_err read_member(struct reader *r, unsigned *seen)
 {
     char key[256];
-    int64_t n = 0;
     int i = 0;
     TRY(read_key(r, key, sizeof key));
     while (i < N_MEMBERS && strcmp(members[i].key, key) != 0)
@@ -284,10 +342,8 @@ static enum wsc_err read_member(struct reader *r, unsigned *seen)
                                  key);
     *seen |= what;
     if (what == MESSAGES) return read_messages(r);
-    if (what & (CHOSEN | REJECTED)) return read_side(r, &r->both[what == REJECTED]);
-    TRY(read_string(r, &n));
-    TRY(add_text(r, what == PROMPT ? DATA_CHAT_USER : DATA_CHAT_ASSISTANT, n));
-    return what == PROMPT ? share_prompt(r) : WSC_OK;
+    if (what & (CHOSEN | REJECTED)) return read_side(r, &r->both[what == REJECTED], members[i].key);
+    return what == PROMPT ? read_prompt(r) : read_completion(r);
 }
 
 static enum wsc_err read_object(struct reader *r, bool *pair)

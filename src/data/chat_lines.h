@@ -25,7 +25,9 @@ struct data_chat {
     int64_t n_bytes;     /**< of its texts */
     unsigned char *text; /**< owned: the text being read */
     int64_t text_room;
-    bool warned; /**< of the first of a pair: a key that is not read was named */
+    /* Flags of the first chat of a pair: */
+    bool warned;        /**< a key that is not read was named */
+    bool missed_prompt; /**< in this file a prompt was named that is not read */
 };
 void data_chat_fini(struct data_chat *chat);
 /** Read the next chat of @p stream into @p chat[0]; if *@p pair, the chosen one there and the

@@ -6,6 +6,7 @@
  * files. Padding, truncation and special tokens are those of the loaders in every detail, so that
  * samples are equal. source_files.c calls. */
 #include "encoder_samples.h"
+#include "bert_characters.h"
 #include "encoder_rows.h"
 #include "encoder_shared.h"
 #include "mask_tokens.h"
@@ -19,6 +20,7 @@
 #include <wsc/mem.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +61,13 @@ static enum wsc_err bad(const struct sample *s, const char *what)
     return data_table_bad(s->e->table, s->i, what);
 }
 
+static enum wsc_err bad_at(const struct sample *s, const char *what, int64_t t)
+{
+    char text[100];
+    (void)snprintf(text, sizeof text, "%s %lld", what, (long long)t);
+    return bad(s, text);
+}
+
 static enum wsc_err field(const struct sample *s, int k, const char **text, int64_t *n)
 {
     return data_table_field(s->e->table, s->i, s->e->column[k], text, n);
@@ -90,21 +99,30 @@ static enum wsc_err token_ids(const struct sample *s, int k, int64_t *n_ids)
 {
     const struct data_examples_shared *shared = s->e->shared;
     const char *text;
-    char token[TOKEN_BYTES];
+    char token[TOKEN_BYTES], lowered[TOKEN_BYTES];
     int64_t n, at = 0, length;
     TRY(field(s, k, &text, &n));
     for (*n_ids = 0; (length = data_list_text(text, n, &at, token, sizeof token)) >= 0;) {
-        for (int64_t i = 0; shared->in->do_lower && i < length; i++)
-            if (token[i] >= 'A' && token[i] <= 'Z') token[i] = (char)(token[i] + 32);
+        const int64_t n_lowered = data_bert_lower(token, length, lowered, sizeof lowered);
         if (*n_ids == s->T && !shared->in->pairs) return WSC_OK;
         if (*n_ids == s->T) return bad(s, "more tokens than max_sequence_length");
-        s->row[DATA_ROW_IDS][(*n_ids)++] = data_wordpiece_id(shared->words, token, length);
+        s->row[DATA_ROW_IDS][(*n_ids)++] =
+            shared->in->do_lower ? data_wordpiece_id(shared->words, lowered, n_lowered)
+                                 : data_wordpiece_id(shared->words, token, length);
     }
     return length == -2 ? bad(s, "a list of tokens was expected") : WSC_OK;
 }
 
-/* Read token types, and whether the second sentence is a random one. */
-static enum wsc_err read_pair(const struct sample *s, int types, int label)
+/* Read column @p k, the types of the @p n tokens of a sequence. */
+static enum wsc_err read_types(const struct sample *s, int k, int64_t n)
+{
+    int64_t n_types;
+    TRY(numbers(s, k, s->row[DATA_ROW_TYPES], &n_types));
+    return n == n_types ? WSC_OK : bad(s, "token types and tokens have different lengths");
+}
+
+/* Read the types of the @p n_ids tokens, and whether the second sentence is a random one. */
+static enum wsc_err read_pair(const struct sample *s, int types, int label, int64_t n_ids)
 {
     int32_t *list = s->e->shared->scratch;
     int64_t n;
@@ -112,7 +130,7 @@ static enum wsc_err read_pair(const struct sample *s, int types, int label)
     if (s->e->column[types] < 0 || s->e->column[label] < 0)
         return wsc_err_hint(bad(s, "has no token types and labels of pairs of sentences"),
                             "model.disable_nsp: true trains without them");
-    TRY(numbers(s, types, s->row[DATA_ROW_TYPES], &n));
+    TRY(read_types(s, types, n_ids));
     TRY(numbers(s, label, list, &n));
     if (n != 1 || list[0] < 0 || list[0] > 1)
         return bad(s, "the label of a pair of sentences was expected, 0 or 1");
@@ -132,23 +150,31 @@ static enum wsc_err read_dynamic(const struct sample *s)
     int64_t n;
     TRY(token_ids(s, 0, &n));
     set_padding(s, n);
-    TRY(read_pair(s, 1, 2));
+    TRY(read_pair(s, 1, 2, n));
     data_mask_tokens(&cloze, n, s->row[DATA_ROW_IDS], s->row[DATA_ROW_LABELS],
                      s->row[DATA_ROW_MASK], s->e->shared->scratch);
     return WSC_OK;
 }
 
 /* Read the class of a sequence instead of labels of masked tokens. */
-static enum wsc_err read_class(const struct sample *s)
+static enum wsc_err read_class(const struct sample *s, int64_t n_ids)
 {
     int32_t *class = s->e->shared->scratch;
     int64_t n;
-    if (s->e->column[5] >= 0 && s->e->shared->in->n_types > 0)
-        TRY(numbers(s, 5, s->row[DATA_ROW_TYPES], &n));
+    if (s->e->column[5] >= 0 && s->e->shared->in->n_types > 0) TRY(read_types(s, 5, n_ids));
     TRY(numbers(s, 2, class, &n));
     if (n != 1) return bad(s, "the class of a sequence was expected, one number");
     *s->target = (float)class[0];
     return WSC_OK;
+}
+
+/* Read the ids of a sequence and column 1, the mask of its padding. */
+static enum wsc_err read_sequence(const struct sample *s, int64_t *n)
+{
+    int64_t n_mask;
+    TRY(numbers(s, 0, s->row[DATA_ROW_IDS], n));
+    TRY(numbers(s, 1, s->row[DATA_ROW_ATTENDS], &n_mask));
+    return *n == n_mask ? WSC_OK : bad(s, "input_ids and the mask have different lengths");
 }
 
 /* Read labels at their positions, or gathered: label k belongs to position k of the list. */
@@ -156,10 +182,9 @@ static enum wsc_err read_static(const struct sample *s)
 {
     const struct zoo_input *in = s->e->shared->in;
     int32_t *list = s->e->shared->scratch, *weights = list + s->T, *places = weights + s->T;
-    int64_t n, n_weights, n_places = 0;
-    TRY(numbers(s, 0, s->row[DATA_ROW_IDS], &n));
-    TRY(numbers(s, 1, s->row[DATA_ROW_ATTENDS], &n));
-    if (in->n_classes > 0 && !in->pairs) return read_class(s);
+    int64_t n_ids, n, n_weights, n_places = 0;
+    TRY(read_sequence(s, &n_ids));
+    if (in->n_classes > 0 && !in->pairs) return read_class(s, n_ids);
     if (s->e->column[3] < 0) return bad(s, "has no column masked_lm_weights");
     TRY(numbers(s, 2, list, &n));
     TRY(numbers(s, 3, weights, &n_weights));
@@ -168,12 +193,11 @@ static enum wsc_err read_static(const struct sample *s)
         return bad(s, "labels, masked_lm_weights and masked_lm_positions have different lengths");
     for (int64_t k = 0; k < n; k++) {
         const int64_t t = n_places && n < s->T ? places[k] : k;
-        if (!weights[k]) continue;
-        if (t < 0 || t >= s->T) return bad(s, "a masked position is outside the sequence");
-        s->row[DATA_ROW_LABELS][t] = list[k];
-        s->row[DATA_ROW_MASK][t] = 1;
+        const char *wrong = data_mask_named(s->T, t, list[k], weights[k], s->row[DATA_ROW_LABELS],
+                                            s->row[DATA_ROW_MASK]);
+        if (wrong) return bad_at(s, wrong, t);
     }
-    return read_pair(s, 5, 6);
+    return read_pair(s, 5, 6, n_ids);
 }
 
 /* ---- texts ------------------------------------------------------------------------------------
@@ -281,6 +305,8 @@ static enum wsc_err read_tokens(const struct sample *s)
         if (class < 0) return bad(s, "a label that is not in label_vocab_file");
         s->row[DATA_ROW_LABELS][t++] = class;
     }
+    if (n_ids < s->T && data_list_text(text, n, &at, label, sizeof label) >= 0)
+        return bad(s, "more labels than tokens");
     return WSC_OK;
 }
 
@@ -297,13 +323,13 @@ static enum wsc_err read_sentences(const struct sample *s)
         if (t >= n) s->row[DATA_ROW_IDS][t] = pad;
         s->row[DATA_ROW_ATTENDS][t] = s->row[DATA_ROW_IDS][t] != pad;
     }
+    TRY(read_types(s, 2, n));
     TRY(numbers(s, 1, labels, &n_labels));
-    TRY(numbers(s, 2, s->row[DATA_ROW_TYPES], &n));
     TRY(numbers(s, 3, places, &n_places));
+    if (n_labels != n_places) return bad(s, "labels and cls_indices have different lengths");
     for (int64_t k = 0; k < n_places && k < in->max_cls_tokens; k++) {
         if (places[k] == pad) continue;
-        if (places[k] < 0 || places[k] >= s->T || k >= n_labels)
-            return bad(s, "a sentence outside the sequence, or without a label");
+        if (places[k] < 0 || places[k] >= s->T) return bad(s, "a sentence outside the sequence");
         s->row[DATA_ROW_LABELS][places[k]] = labels[k];
         s->row[DATA_ROW_MASK][places[k]] = 1;
     }
@@ -328,9 +354,8 @@ static enum wsc_err read_end(const struct sample *s, int k, int32_t bit)
 static enum wsc_err read_answer(const struct sample *s)
 {
     int64_t n;
-    TRY(numbers(s, 0, s->row[DATA_ROW_IDS], &n));
-    TRY(numbers(s, 1, s->row[DATA_ROW_ATTENDS], &n));
-    TRY(numbers(s, 2, s->row[DATA_ROW_TYPES], &n));
+    TRY(read_sequence(s, &n));
+    TRY(read_types(s, 2, n));
     TRY(read_end(s, 3, ZOO_ANSWER_FIRST));
     return read_end(s, 4, ZOO_ANSWER_LAST);
 }
@@ -499,4 +524,20 @@ enum wsc_err data_examples_file(const struct zoo_input *input, const char *dir, 
     const struct layout *layout = &layouts[input->samples];
     if (layout->train) return data_word_in(input->trains ? layout->train : layout->eval, k, name);
     return data_meta_word(dir, k, 0, name);
+}
+
+enum wsc_err data_examples_listed(const struct zoo_input *input, const char *dir, int k, int64_t *n)
+{
+    const struct layout *layout = &layouts[input->samples];
+    char *word = NULL, *end = NULL;
+    *n = DATA_NOT_LISTED;
+    if (layout->train || layout->lines) return WSC_OK;
+    TRY(data_meta_word(dir, k, 1, &word));
+    if (!word) return WSC_OK;
+    *n = strtoll(word, &end, 10);
+    enum wsc_err rc = WSC_OK;
+    if (end == word || *end || *n < 0)
+        rc = WSC_RAISE(WSC_FORMAT, "%s/meta.dat: \"%s\" is no number of samples", dir, word);
+    wsc_free(word);
+    return rc;
 }

@@ -38,4 +38,8 @@ bool data_examples_are_h5(const struct zoo_input *input);
  *  NULL after the last one. */
 enum wsc_err data_examples_file(const struct zoo_input *input, const char *dir, int k,
                                 char **name) WSC_CHECKED;
+enum { DATA_NOT_LISTED = -1 };
+/** The number of samples that the list has for file number @p k, or DATA_NOT_LISTED. */
+enum wsc_err data_examples_listed(const struct zoo_input *input, const char *dir, int k,
+                                  int64_t *n) WSC_CHECKED;
 #endif

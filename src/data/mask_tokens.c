@@ -3,10 +3,13 @@
  * ones of a random permutation of the sample's tokens that are not special tokens; another random
  * number determines the replacement of each. Random numbers are functions of (seed, draw, element),
  * so a sample has the same mask on any number of systems and after a restart, and another mask in
- * the next epoch. encoder_samples.c calls for dynamic masking. */
+ * the next epoch. encoder_samples.c calls for dynamic masking. Masks that are in files are checked
+ * here too. */
 #include "mask_tokens.h"
 
 #include <wsc/rng.h>
+
+#include <stddef.h>
 
 /* Elements of a sample's stream of random numbers: those of the permutation, then two for each
  * chosen token. */
@@ -101,4 +104,16 @@ void data_mask_tokens(const struct data_cloze *c, int64_t n, int32_t *ids, int32
     }
     for (int64_t i = 0; i < n; i++)
         if (mask[i]) ids[i] = replacement(c, i, ids[i]);
+}
+
+const char *data_mask_named(int64_t T, int64_t t, int32_t label, int32_t weight, int32_t *labels,
+                            int32_t *mask)
+{
+    if (!weight) return NULL;
+    if (weight != 1) return "a weight other than 0 and 1 at masked position";
+    if (t < 0 || t >= T) return "masked position outside the sequence:";
+    if (mask[t]) return "masked twice: position";
+    labels[t] = label;
+    mask[t] = 1;
+    return NULL;
 }

@@ -19,4 +19,9 @@ struct data_cloze {
  *  10 % by a random token, 10 % unchanged. @p order: scratch memory of n numbers. */
 void data_mask_tokens(const struct data_cloze *c, int64_t n, int32_t *ids, int32_t *labels,
                       int32_t *mask, int32_t *order);
+/** Write the label of a masked token that a file names by position @p t of T, with its weight (0:
+ * no masked token). Returns what is wrong: a position outside the sequence or named twice, a weight
+ *  other than 0 and 1; else NULL. */
+const char *data_mask_named(int64_t T, int64_t t, int32_t label, int32_t weight, int32_t *labels,
+                            int32_t *mask);
 #endif

@@ -4,6 +4,7 @@
  * calls; src/store reads the file. */
 #include "masked_samples.h"
 #include "encoder_rows.h"
+#include "mask_tokens.h"
 
 #include <wsc/mem.h>
 #include <wsc/store.h>
@@ -122,13 +123,12 @@ enum wsc_err data_masked_read(struct data_masked *m, int64_t i, int32_t *rows)
     }
     for (int64_t k = 0; k < P; k++) {
         const int64_t t = m->gathered ? m->label[P + k] : k;
-        const bool here = m->gathered ? m->label[2 * P + k] != 0 : m->label[k] >= 0;
-        if (!here) continue;
-        if (t < 0 || t >= T)
-            return WSC_RAISE(WSC_FORMAT, "%s: sample %lld: masked position %lld of %lld tokens",
-                             m->path, (long long)i, (long long)t, (long long)T);
-        rows[DATA_ROW_LABELS * T + t] = m->label[k];
-        rows[DATA_ROW_MASK * T + t] = 1;
+        const int32_t weight = m->gathered ? m->label[2 * P + k] : m->label[k] >= 0;
+        const char *wrong = data_mask_named(T, t, m->label[k], weight, rows + DATA_ROW_LABELS * T,
+                                            rows + DATA_ROW_MASK * T);
+        if (wrong)
+            return WSC_RAISE(WSC_FORMAT, "%s: sample %lld: %s %lld, of %lld tokens", m->path,
+                             (long long)i, wrong, (long long)t, (long long)T);
     }
     return WSC_OK;
 }

@@ -26,7 +26,7 @@ enum { MAX_OPEN = 16 };
 static enum wsc_err add_file(struct data_source *s, char *path)
 {
     TRY_GROW(s->file, WSC_MEM_DATA, s->room, s->n_files + 1);
-    s->file[s->n_files++] = (struct data_file){.path = path};
+    s->file[s->n_files++] = (struct data_file){.path = path, .listed = DATA_NOT_LISTED};
     return WSC_OK;
 }
 
@@ -119,6 +119,7 @@ static enum wsc_err add_listed(struct data_source *s, const struct zoo_input *in
         rc = add_entry(s, dir, name);
         wsc_free(name);
         TRY(rc);
+        TRY(data_examples_listed(input, dir, k, &s->file[s->n_files - 1].listed));
     }
 }
 
@@ -139,11 +140,11 @@ enum wsc_err data_source_list(struct data_source *s, const struct zoo_input *inp
     }
     set->n_files = s->n_files - set->first_file;
     if (!set->n_files)
-        return hint_to_make(WSC_RAISE(WSC_IO,
-                                      listed ? "data_dir %s: its meta.dat names no file"
-                                             : "data_dir %s: holds no .h5 file",
-                                      dir),
-                            s, input, dir);
+        return hint_to_make(
+            WSC_RAISE(WSC_IO,
+                      listed ? "%s/meta.dat: names no file" : "data_dir %s: holds no .h5 file",
+                      dir),
+            s, input, dir);
     qsort(s->file + set->first_file, (size_t)set->n_files, sizeof *s->file, by_path);
     return WSC_OK;
 }
@@ -238,6 +239,10 @@ enum wsc_err data_source_look(struct data_source *s, struct data_set *set, struc
     else
         TRY(check_gpt_file(s, f));
     const int64_t n = s->shared ? data_examples_n(f->examples) : n_of(f);
+    if (f->listed != DATA_NOT_LISTED && f->listed != n)
+        return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: has %lld samples, but meta.dat lists %lld",
+                                      f->path, (long long)n, (long long)f->listed),
+                            "the file may be incomplete; else correct the list");
     f->first = set->n;
     if (__builtin_add_overflow(set->n, n, &set->n) || set->n > DATA_MAX_SAMPLES)
         return WSC_RAISE(WSC_FORMAT, "%s: too many samples", f->path);

@@ -2,6 +2,7 @@
 /* Reads vocabularies and lines of tokens as texts. A file is read as a whole; a token that the
  * vocabulary does not have is <unk>. pair_texts.c makes samples of the lines. */
 #include "token_lines.h"
+#include "bert_characters.h"
 #include "word_table.h"
 
 #include <wsc/file.h>
@@ -16,23 +17,21 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
 }
 
-/* The token at @p text in @p out, lower case where the vocabulary is; ASCII letters alone have one.
- */
+/* The token at @p text in @p out, in lower case where the vocabulary is. */
 static int64_t spelling(const struct data_vocabulary *v, const char *text, int64_t n,
-                        unsigned char out[TOKEN_BYTES])
+                        char out[TOKEN_BYTES])
 {
+    if (v->lower) return data_bert_lower(text, n, out, TOKEN_BYTES);
     if (n > TOKEN_BYTES) n = TOKEN_BYTES;
-    for (int64_t i = 0; i < n; i++) {
-        const bool upper = v->lower && text[i] >= 'A' && text[i] <= 'Z';
-        out[i] = (unsigned char)(upper ? text[i] + 32 : text[i]);
-    }
+    memcpy(out, text, (size_t)n);
     return n;
 }
 
 static int64_t find(const struct data_vocabulary *v, const char *text, int64_t n)
 {
-    unsigned char token[TOKEN_BYTES];
-    return data_words_find(v->words, token, spelling(v, text, n, token));
+    char token[TOKEN_BYTES];
+    const int64_t length = spelling(v, text, n, token);
+    return data_words_find(v->words, (const unsigned char *)token, length);
 }
 
 static enum wsc_err add_tokens(struct data_vocabulary *v, const char *path,
@@ -41,11 +40,12 @@ static enum wsc_err add_tokens(struct data_vocabulary *v, const char *path,
     for (int64_t i = 0; i < l->n; i++) {
         const char *text = l->bytes + l->start[i];
         int64_t n = l->start[i + 1] - l->start[i], number;
-        unsigned char token[TOKEN_BYTES];
+        char token[TOKEN_BYTES];
         bool added;
         while (n > 0 && is_space(text[n - 1]))
             n--;
-        TRY(data_words_add(v->words, token, spelling(v, text, n, token), &number, &added));
+        n = spelling(v, text, n, token);
+        TRY(data_words_add(v->words, (const unsigned char *)token, n, &number, &added));
         if (!added)
             return WSC_RAISE(WSC_FORMAT, "%s:%lld: the token of line %lld again", path,
                              (long long)i + 1, (long long)number + 1);

@@ -4,6 +4,7 @@
  * which all but the first begin with "##"; a word without such pieces is [UNK]. encoder_samples.c
  * converts tables, tokenizer.c texts; wordpiece_train.c learns vocabularies. */
 #include "wordpiece.h"
+#include "bert_characters.h"
 #include "bert_words.h"
 #include "word_table.h"
 #include "wordpiece_json.h"
@@ -27,14 +28,25 @@ struct data_wordpiece {
 /* ---- vocabulary -------------------------------------------------------------------------------
  */
 
-static enum wsc_err add_token(struct data_wordpiece *w, char *line, bool lowered)
+static enum wsc_err add_token(struct data_wordpiece *w, char *line)
 {
     int64_t number, n = (int64_t)strlen(line);
-    for (int64_t i = 0; lowered && i < n; i++)
-        if (line[i] >= 'A' && line[i] <= 'Z') line[i] = (char)(line[i] + 32);
     TRY(data_words_add(w->words, (const unsigned char *)line, n, &number, NULL));
     w->text[w->n] = line;
     w->id_of_word[number] = (int32_t)w->n++;
+    return WSC_OK;
+}
+
+/* The @p n bytes of a token as a text that the caller owns, in lower case if the vocabulary is. */
+static enum wsc_err spell(const char *bytes, int64_t n, bool lowered, char **out)
+{
+    enum { MOST_GROWTH = 2 };
+    TRY_MEM(*out, wsc_alloc(WSC_MEM_DATA, (size_t)(MOST_GROWTH * n + 1), 1));
+    if (lowered)
+        n = data_bert_lower(bytes, n, *out, MOST_GROWTH * n);
+    else
+        memcpy(*out, bytes, (size_t)n);
+    (*out)[n] = 0;
     return WSC_OK;
 }
 
@@ -48,8 +60,8 @@ static enum wsc_err take_lines(struct data_wordpiece *w, const char *bytes, int6
         while (length && strchr(" \t\r", bytes[first + length - 1]))
             length--;
         char *line;
-        TRY_MEM(line, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)length, bytes + first));
-        const enum wsc_err rc = add_token(w, line, lowered);
+        TRY(spell(bytes + first, length, lowered, &line));
+        const enum wsc_err rc = add_token(w, line);
         if (rc) wsc_free(line);
         TRY(rc);
     }

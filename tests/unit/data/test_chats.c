@@ -14,15 +14,26 @@
 
 enum { T = 24 };
 
-/* Write @p lines to a file and make a dataset of it. */
-static enum wsc_err make_split(const char *lines, const char *template, double share, char dir[64],
-                               struct data_made *made)
+enum { MOST_FILES = 2 };
+
+static enum wsc_err write_lines(const char *path, const char *lines)
+{
+    FILE *f = fopen(path, "w");
+    if (!f) return WSC_IO;
+    (void)fputs(lines, f);
+    (void)fclose(f);
+    return WSC_OK;
+}
+
+/* Write each of @p lines to a file and make a dataset of the files. */
+static enum wsc_err make_files(const char *const *lines, int n_files, const char *template,
+                               double share, char dir[64], struct data_made *made)
 {
     static int n;
-    char path[80];
-    const char *input = path;
-    struct data_make m = {.input = &input,
-                          .n_inputs = 1,
+    char path[MOST_FILES][80];
+    const char *input[MOST_FILES] = {path[0], path[1]};
+    struct data_make m = {.input = input,
+                          .n_inputs = n_files,
                           .bos_id = DATA_NO_ID,
                           .eos_id = DATA_NO_ID,
                           .pad_id = 7,
@@ -32,16 +43,22 @@ static enum wsc_err make_split(const char *lines, const char *template, double s
                           .share[DATA_VAL] = share,
                           .type = STORE_INT32};
     (void)snprintf(dir, 64, "/tmp/wsc-chats-%d-%d", (int)getpid(), n++);
-    (void)snprintf(path, sizeof path, "%s.jsonl", dir);
-    FILE *f = fopen(path, "w");
-    if (!f) return WSC_IO;
-    (void)fputs(lines, f);
-    (void)fclose(f);
+    for (int i = 0; i < n_files; i++) {
+        (void)snprintf(path[i], sizeof path[i], "%s-%d.jsonl", dir, i);
+        TRY(write_lines(path[i], lines[i]));
+    }
     TRY(data_tokenizer_open(&m.tokenizer, "byte", NULL, NULL));
     const enum wsc_err rc = data_make_chats(&m, template, made);
     data_tokenizer_close(&m.tokenizer);
-    (void)remove(path);
+    for (int i = 0; i < n_files; i++)
+        (void)remove(path[i]);
     return rc;
+}
+
+static enum wsc_err make_split(const char *lines, const char *template, double share, char dir[64],
+                               struct data_made *made)
+{
+    return make_files(&lines, 1, template, share, dir, made);
 }
 
 static enum wsc_err make(const char *lines, const char *template, char dir[64],
@@ -167,4 +184,54 @@ TEST(chats, the_first_key_that_is_not_read_is_named)
     const char *said = case_capture(2, make_with_other_keys);
     CU_ASSERT_PTR_NOT_NULL(strstr(said, "jsonl:2: \"weight\" is not read and changes nothing"));
     CU_ASSERT(strchr(said, '\n') == strrchr(said, '\n'));
+}
+
+/* Lists that begin with the prompt, after a text of the system too; a pair whose rejected list does
+ * not; and one more pair like it, of which nothing is printed. */
+static void make_pairs_with_prompts(void)
+{
+    char dir[64];
+    struct data_made made = {0};
+    T_OK(make(
+        "{\"prompt\": \"q\", \"chosen\": [{\"role\": \"user\", \"content\": \"q\"}, {\"role\": "
+        "\"assistant\", \"content\": \"b\"}], \"rejected\": [{\"role\": \"system\", "
+        "\"content\": \"s\"}, {\"content\": \"q\", \"role\": \"user\"}, {\"role\": "
+        "\"assistant\", \"content\": \"c\"}]}\n"
+        "{\"prompt\": \"\", \"chosen\": [{\"role\": \"assistant\", \"content\": \"b\"}], "
+        "\"rejected\": \"d\"}\n"
+        "{\"prompt\": \"q\", \"chosen\": \"b\", \"rejected\": [{\"role\": \"assistant\", "
+        "\"content\": \"c\"}]}\n"
+        "{\"prompt\": \"q\", \"chosen\": [{\"role\": \"assistant\", \"content\": \"c\"}], "
+        "\"rejected\": \"d\"}\n",
+        "plain", dir, &made));
+    remove_all(dir);
+}
+
+TEST(chats, a_prompt_that_is_lost_is_named)
+{
+    const char *said = case_capture(2, make_pairs_with_prompts);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "jsonl:3: \"prompt\" is not read, and the messages of "
+                                        "\"rejected\" do not begin with it"));
+    CU_ASSERT(strchr(said, '\n') == strrchr(said, '\n'));
+}
+
+/* The chosen list begins with the prompt, the rejected one with another text. */
+static const char lost_prompt[] = "{\"prompt\": \"q\", \"chosen\": [{\"role\": \"assistant\", "
+                                  "\"content\": \"q\"}], \"rejected\": "
+                                  "[{\"role\": \"assistant\", \"content\": \"r\"}]}\n";
+
+static void make_two_files(void)
+{
+    char dir[64];
+    struct data_made made = {0};
+    T_OK(make_files((const char *[]){lost_prompt, lost_prompt}, 2, "plain", 0, dir, &made));
+    remove_all(dir);
+}
+
+TEST(chats, each_file_names_a_lost_prompt)
+{
+    const char *said = case_capture(2, make_two_files);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "-0.jsonl:1: \"prompt\" is not read, and the messages of "
+                                        "\"rejected\" do not"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "-1.jsonl:1: \"prompt\" is not read"));
 }

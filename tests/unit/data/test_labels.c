@@ -7,6 +7,7 @@
 #include <wsc/conf.h>
 #include <wsc/data.h>
 #include <wsc/mem.h>
+#include <wsc/store.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -110,6 +111,61 @@ TEST(data_labels, numbers_of_labels_do_not_wrap)
     expect(read_token("1, \"O\": 2", &label), "labels.json: label O is given twice");
 }
 
+/* The id of a token in a file. */
+static int32_t first_token(char *vocabulary, const char *token)
+{
+    static char dir[300], labels[340];
+    char text[100];
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    (void)snprintf(dir, sizeof dir, "%s", test_tmpdir());
+    (void)snprintf(labels, sizeof labels, "%s/labels.json", dir);
+    (void)snprintf(text, sizeof text, "tokens,labels\n\"['%s']\",\"['A']\"\n", token);
+    put("samples.csv", text);
+    put("meta.dat", "samples.csv 1\n");
+    put("labels.json", "{\"A\": 0\n}\n");
+    struct zoo_input in = {.samples = ZOO_SAMPLES_TOKENS,
+                           .label_vocab_file = labels,
+                           .vocab_file = vocabulary,
+                           .data_dir = {dir},
+                           .n_data_dirs = 1,
+                           .num_samples = CONF_NULL,
+                           .max_sequence_length = CONF_NULL,
+                           .do_lower = true,
+                           .trains = true,
+                           .n_types = 2,
+                           .n_labels = 9};
+    int32_t id = -1;
+    T_OK(data_source_open(&s, &in, T, VOCAB));
+    T_OK(data_batch_create(&b, 1, T));
+    T_OK(data_source_read(s, 0, 1, b));
+    id = b->input_ids[0];
+    data_batch_destroy(&b);
+    data_source_close(&s);
+    return id;
+}
+
+/* Tokens of a file and tokens of a vocabulary become lower case in all scripts: U+0416 and U+0436,
+ * U+0130 and two characters. */
+TEST(data_labels, tokens_of_all_scripts_become_lower_case)
+{
+    static char vocabulary[340];
+    static const struct {
+        const char *file, *vocabulary;
+    } row[] = {{"ab", "aB"},
+               {"\xd0\x96", "\xd0\xb6"},
+               {"\xd0\xb6", "\xd0\x96"},
+               {"\xc4\xb0", "i\xcc\x87"}};
+    (void)snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", test_tmpdir());
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[100];
+        (void)snprintf(text, sizeof text, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n%s\n",
+                       row[i].vocabulary);
+        put("vocab.txt", text);
+        T_EQ(first_token(vocabulary, row[i].file), 5);
+    }
+}
+
 /* Copies on several hosts are compared with the files that make texts and labels to numbers. */
 TEST(data_labels, vocabulary_and_labels_are_files_of_the_source)
 {
@@ -205,6 +261,100 @@ TEST(data_labels, values_of_samples_stay_in_their_ranges)
     expect(read_masked(last, "1, 1, 1, 0", "0, 2, 1, 0", "0"),
            "sample 0, position 1: token_type_ids is 2, expected 0 to 1");
     expect(read_masked(last, "1, 1, 1, 0", "0, 1, 1, 0", larger), label);
+}
+
+/* A masked sample of which one list differs from the ordinary one. */
+static enum wsc_err read_lists(const char *weights, const char *places, const char *attends,
+                               const char *types)
+{
+    char text[400];
+    float target;
+    int32_t ignored;
+    (void)snprintf(
+        text, sizeof text,
+        "input_ids,attention_mask,labels,masked_lm_weights,masked_lm_positions,"
+        "token_type_ids,next_sentence_label\n\"[1, 2, 1, 0]\",\"[%s]\",\"[7, 8, 9]\",\"[%s]"
+        "\",\"[%s]\",\"[%s]\",\"[1]\"\n",
+        attends, weights, places, types);
+    put("samples.csv", text);
+    put("meta.dat", "samples.csv 1\n");
+    return read_first(
+        (struct zoo_input){.samples = ZOO_SAMPLES_CSV_STATIC, .pairs = true, .n_labels = VOCAB},
+        &target, &ignored);
+}
+
+TEST(data_labels, lists_of_a_masked_sample_fit_each_other)
+{
+    static const char all[] = "1, 1, 1, 0", types[] = "0, 0, 1, 0";
+    T_OK(read_lists("1, 1, 0", "1, 2, 2", all, types));
+    expect(read_lists("1, 1, 1", "1, 2, 2", all, types), "samples.csv:2: masked twice: position 2");
+    expect(read_lists("2, 1, 0", "1, 2, 0", all, types),
+           "samples.csv:2: a weight other than 0 and 1 at masked position 1");
+    expect(read_lists("-1, 1, 0", "1, 2, 0", all, types), "a weight other than 0 and 1");
+    expect(read_lists("1, 1, 0", "1, 8, 0", all, types), "outside the sequence: 8");
+    expect(read_lists("1, 1, 0", "1, 2, 0", "1, 1, 1", types),
+           "samples.csv:2: input_ids and the mask have different lengths");
+    expect(read_lists("1, 1, 0", "1, 2, 0", all, "0, 0, 1, 0, 0"),
+           "samples.csv:2: token types and tokens have different lengths");
+}
+
+/* A sample of two masked tokens in HDF5. */
+static enum wsc_err read_h5(const int32_t places[2], const int32_t weights[2])
+{
+    const struct store_samples_shape shape = {
+        .n = 1, .T = T, .type = STORE_INT32, .predictions = 2};
+    const int32_t rows[2 * T] = {1, 2, 3, [T] = 1, 1, 1};
+    const int32_t labels[6] = {7, 8, places[0], places[1], weights[0], weights[1]};
+    char path[340];
+    struct store_samples_writer *w = NULL;
+    float target;
+    int32_t label;
+    (void)snprintf(path, sizeof path, "%s/a.h5", test_tmpdir());
+    T_OK(store_samples_create(&w, path, &shape));
+    T_OK(store_samples_append(w, rows, 1));
+    T_OK(store_samples_append_labels(w, labels, 1));
+    T_OK(store_samples_finish(&w));
+    return read_first((struct zoo_input){.samples = ZOO_SAMPLES_MASKED, .n_labels = VOCAB}, &target,
+                      &label);
+}
+
+TEST(data_labels, masked_tokens_of_hdf5_are_named_once)
+{
+    T_OK(read_h5((int32_t[]){0, 1}, (int32_t[]){1, 1}));
+    T_OK(read_h5((int32_t[]){1, 1}, (int32_t[]){1, 0}));
+    expect(read_h5((int32_t[]){1, 1}, (int32_t[]){1, 1}), "sample 0: masked twice: position 1");
+    expect(read_h5((int32_t[]){0, 1}, (int32_t[]){1, 2}), "sample 0: a weight other than 0 and 1");
+    expect(read_h5((int32_t[]){0, T}, (int32_t[]){1, 1}), "outside the sequence: 8, of 8 tokens");
+}
+
+/* The list of a folder with the number of samples of its files. */
+TEST(data_labels, files_have_as_many_samples_as_their_list_says)
+{
+    static char path[340];
+    float target;
+    int32_t label;
+    const struct zoo_input tokens = {
+        .samples = ZOO_SAMPLES_TOKENS, .label_vocab_file = path, .n_labels = 9};
+    (void)snprintf(path, sizeof path, "%s/labels.json", test_tmpdir());
+    put("labels.json", "{\"A\": 1}\n");
+    put("samples.csv", "tokens,labels\n\"['loan']\",\"['A']\"\n\"['ber']\",\"['A']\"\n");
+    put("meta.dat", "samples.csv\n");
+    T_OK(read_first(tokens, &target, &label));
+    put("meta.dat", "\r\nsamples.csv 2\r\n");
+    T_OK(read_first(tokens, &target, &label));
+    put("meta.dat", "samples.csv 3\n");
+    expect(read_first(tokens, &target, &label),
+           "samples.csv: has 2 samples, but meta.dat lists 3; hint: the file may be incomplete");
+    put("meta.dat", "samples.csv 1\n");
+    expect(read_first(tokens, &target, &label), "has 2 samples, but meta.dat lists 1");
+    put("meta.dat", "samples.csv 2x\n");
+    expect(read_first(tokens, &target, &label), "meta.dat: \"2x\" is no number of samples");
+    put("samples.csv", "tokens,labels\n\"['loan']\",\"['A', 'A']\"\n");
+    put("meta.dat", "samples.csv 1\n");
+    expect(read_first(tokens, &target, &label), "samples.csv:2: more labels than tokens");
+    put("meta.dat", "\n");
+    T_EQ(read_first(tokens, &target, &label), WSC_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "meta.dat: names no file"));
 }
 
 /* The head of a model computes a fixed number of masked tokens. */

@@ -2,6 +2,7 @@
 /* WordPiece: vocabularies that are learned, ids and marks of texts that come in pieces; a
  * tokenizer.json gives the ids of the vocab.txt with the same tokens,
  * and one that cuts texts otherwise is refused by name. */
+#include "../../../src/data/bert_words.h"
 #include "../../../src/data/wordpiece.h"
 #include "../../support/case_files.h"
 #include "../../support/test.h"
@@ -209,4 +210,91 @@ TEST(wordpiece, sentences_and_documents_are_marked)
         CU_ASSERT(!memcmp(ids, expected, sizeof expected));
     }
     data_tokenizer_close(&t);
+}
+
+/* ---- words of many scripts ------------------------------------------------------------------- */
+
+/* The words of a text with spaces between them. */
+static void join_words(bool lowered, const char *text, char *out)
+{
+    char word[DATA_BERT_WORD_BYTES];
+    int64_t at = 0, n;
+    *out = 0;
+    while ((n = data_bert_word(lowered, text, (int64_t)strlen(text), &at, word)) > 0) {
+        char *end = out + strlen(out);
+        if (end > out) *end++ = ' ';
+        memcpy(end, word, (size_t)n);
+        end[n] = 0;
+    }
+}
+
+/* Words by BERT's BasicTokenizer with Python's unicodedata: Vietnamese, Korean, Japanese, Hindi,
+ * Arabic, Chinese, mathematics, Latin, Armenian, Georgian and Cherokee, controls, Deseret, Kannada.
+ */
+TEST(wordpiece, words_of_all_scripts_are_those_of_bert)
+{
+    static const struct {
+        const char *text, *lowered, *cased;
+    } row[] = {
+        {"Vi\xe1\xbb\x87t Nam \xc6\xaf\xe1\xbb\x9a"
+         "C",
+         "viet nam uoc",
+         "Vi\xe1\xbb\x87t Nam \xc6\xaf\xe1\xbb\x9a"
+         "C"},
+        {"\xed\x95\x9c\xea\xb5\xad\xec\x96\xb4",
+         "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab\xe1\x84\x80\xe1\x85\xae\xe1\x86\xa8\xe1\x84\x8b\xe1"
+         "\x85\xa5",
+         "\xed\x95\x9c\xea\xb5\xad\xec\x96\xb4"},
+        {"\xe3\x81\x8c\xe3\x82\xae", "\xe3\x81\x8b\xe3\x82\xad", "\xe3\x81\x8c\xe3\x82\xae"},
+        {"\xe0\xa4\xb9\xe0\xa4\xbf\xe0\xa4\xa8\xe0\xa5\x8d\xe0\xa4\xa6\xe0\xa5\x80\xe0\xa5\xa4",
+         "\xe0\xa4\xb9\xe0\xa4\xbf\xe0\xa4\xa8\xe0\xa4\xa6\xe0\xa5\x80 \xe0\xa5\xa4",
+         "\xe0\xa4\xb9\xe0\xa4\xbf\xe0\xa4\xa8\xe0\xa5\x8d\xe0\xa4\xa6\xe0\xa5\x80 \xe0\xa5\xa4"},
+        {"\xd9\x82\xd9\x8e\xd8\xa7\xd9\x84\xd9\x8e\xd8\x9f "
+         "\xd9\x86\xd9\x8e\xd8\xb9\xd9\x8e\xd9\x85\xd9\x92\xd8\x8c",
+         "\xd9\x82\xd8\xa7\xd9\x84 \xd8\x9f \xd9\x86\xd8\xb9\xd9\x85 \xd8\x8c",
+         "\xd9\x82\xd9\x8e\xd8\xa7\xd9\x84\xd9\x8e \xd8\x9f "
+         "\xd9\x86\xd9\x8e\xd8\xb9\xd9\x8e\xd9\x85\xd9\x92 \xd8\x8c"},
+        {"\xe4\xb8\xad\xef\xbc\x9a\xe6\x96\x87\xef\xbc\x88\xe5\xa5\xbd\xef\xbc\x89\xef\xbc\x9b",
+         "\xe4\xb8\xad \xef\xbc\x9a \xe6\x96\x87 \xef\xbc\x88 \xe5\xa5\xbd \xef\xbc\x89 "
+         "\xef\xbc\x9b",
+         "\xe4\xb8\xad \xef\xbc\x9a \xe6\x96\x87 \xef\xbc\x88 \xe5\xa5\xbd \xef\xbc\x89 "
+         "\xef\xbc\x9b"},
+        {"a\xe2\x89\xa0"
+         "b",
+         "a = b",
+         "a\xe2\x89\xa0"
+         "b"},
+        {"\xc3\x85NGSTR\xc3\x96M \xc7\x85 \xe1\xba\x9e \xc7\x86",
+         "angstrom \xc7\x86 \xc3\x9f \xc7\x86",
+         "\xc3\x85NGSTR\xc3\x96M \xc7\x85 \xe1\xba\x9e \xc7\x86"},
+        {"\xd4\xb1\xd5\x90\xd4\xb5\xd5\x8e\xd5\x9d \xe1\xb2\x98\xe1\xb2\xa5 \xe1\x8e\xa0",
+         "\xd5\xa1\xd6\x80\xd5\xa5\xd5\xbe \xd5\x9d \xe1\x83\x98\xe1\x83\xa5 \xea\xad\xb0",
+         "\xd4\xb1\xd5\x90\xd4\xb5\xd5\x8e \xd5\x9d \xe1\xb2\x98\xe1\xb2\xa5 \xe1\x8e\xa0"},
+        {"x\xe2\x80\x8dy\xc2\xady\xe2\x80\xa8z\xe3\x80\x80w", "xyy z w", "xyy z w"},
+        {"\xe8\xb1\x88\xef\xa8\x91", "\xe8\xb1\x88 \xef\xa8\x91", "\xe8\xb1\x88 \xef\xa8\x91"},
+        {"\xf0\x90\x90\x80\xf0\x90\x90\x81 \xe0\xb3\x8b \xc4\xb0",
+         "\xf0\x90\x90\xa8\xf0\x90\x90\xa9 \xe0\xb3\x82\xe0\xb3\x95 i",
+         "\xf0\x90\x90\x80\xf0\x90\x90\x81 \xe0\xb3\x8b \xc4\xb0"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char words[400];
+        join_words(true, row[i].text, words);
+        T_STR(words, row[i].lowered);
+        join_words(false, row[i].text, words);
+        T_STR(words, row[i].cased);
+    }
+}
+
+/* Signs of four bytes, as many as a word may have and one more. */
+TEST(wordpiece, the_longest_word_has_a_hundred_characters_of_any_size)
+{
+    char text[4 * (DATA_BERT_LONGEST_WORD + 2) + 1], word[DATA_BERT_WORD_BYTES];
+    for (int n = DATA_BERT_LONGEST_WORD; n < DATA_BERT_LONGEST_WORD + 3; n++) {
+        int64_t at = 0;
+        for (int i = 0; i < n; i++)
+            memcpy(text + 4 * (int64_t)i, "\xf0\x9f\x99\x82", 4);
+        const int64_t length = data_bert_word(false, text, 4 * (int64_t)n, &at, word);
+        T_EQ(at, 4 * (int64_t)n);
+        CU_ASSERT(data_bert_too_long(word, length) == (n > DATA_BERT_LONGEST_WORD));
+    }
 }
