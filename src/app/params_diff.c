@@ -4,6 +4,7 @@
  * of the same value is no difference.  Called by cmd_params.c. */
 #include "params_files.h"
 
+#include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/out.h>
 #include <wsc/zoo.h>
@@ -19,6 +20,8 @@ static enum wsc_err load(const char *path, struct zoo_params *params)
     enum wsc_err rc = conf_read_file(path, &bytes, &n);
     if (!rc) rc = zoo_params_parse(params, path, bytes, n, NULL, 0);
     wsc_free(bytes);
+    for (int i = 0; i < params->n_warnings && !rc; i++)
+        WSC_WARNING("%s", params->warning[i].text);
     return rc;
 }
 

@@ -133,21 +133,27 @@ static void tell_faults(const struct job_state *s)
     }
 }
 
+/* The machine of @p step, with the faults of that step. */
+static enum wsc_err enter_step(struct job_state *s, int64_t step, struct cluster_change *change)
+{
+    TRY(cluster_faults_enter(s->cluster, step, change));
+    tell_faults(s);
+    if (!change->replan) return WSC_OK;
+    TRY(job_plan(s));
+    WSC_WARNING("%d systems share the batch of %lld", s->train.batch.n_wafers,
+                (long long)s->train.batch.batch_size);
+    return WSC_OK;
+}
+
 /* The weights live in MemoryX: a lost wafer takes nothing with it but its share of the speed.  A
  * lost shard takes the steps since the newest checkpoint, when *@p again is set. */
 static enum wsc_err meet_faults(struct job_state *s, bool *again)
 {
     struct cluster_change change;
-    TRY(cluster_faults_enter(s->cluster, s->at.step, &change));
-    tell_faults(s);
+    TRY(enter_step(s, s->at.step, &change));
     *again = change.memory_lost;
     s->at.recovery_ps += change.recovery_ps;
     job_rate_update(&s->log.rate, 0, change.recovery_ps);
-    if (change.replan) {
-        TRY(job_plan(s));
-        WSC_WARNING("%d systems share the batch of %lld", s->train.batch.n_wafers,
-                    (long long)s->train.batch.batch_size);
-    }
     if (!*again) return WSC_OK;
     const struct cluster *c = s->cluster;
     const int64_t lost = comm_max(s->comm, c->memoryx[0] ? memoryx_now(c->memoryx[0]).ps : 0);
@@ -160,10 +166,12 @@ static enum wsc_err meet_faults(struct job_state *s, bool *again)
     return WSC_OK;
 }
 
-/* The evaluation in which the run before was stopped.  Its checkpoint says that it is due; from now
- * on that is wrong. */
+/* The evaluation in which the run before was stopped, on the machine of the step before it.  The
+ * checkpoint says that it is due; from now on that is wrong. */
 static enum wsc_err repeat_evaluation(struct job_state *s)
 {
+    struct cluster_change change;
+    if (s->at.step > 0) TRY(enter_step(s, s->at.step - 1, &change));
     TRY(job_evaluate(s));
     return s->job->params->runconfig.checkpoint_steps > 0 ? job_save(s) : WSC_OK;
 }

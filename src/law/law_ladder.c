@@ -12,6 +12,7 @@
 
 #include <wsc/law.h>
 
+#include <wsc/cluster.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/model.h>
@@ -161,6 +162,29 @@ static enum wsc_err take_loss(const struct zoo_params *p, struct law_point *poin
                         "a folder of another ladder? choose another --out");
 }
 
+static bool has_warning(const struct zoo_params *p, const char *text)
+{
+    for (int i = 0; i < p->n_warnings; i++)
+        if (!strcmp(p->warning[i].text, text)) return true;
+    return false;
+}
+
+/* Print the warnings of a size that the first size does not have; of the first size, all. */
+static enum wsc_err warn(const struct law_ladder *l, int k, const struct zoo_params *of_file,
+                         struct zoo_params *p)
+{
+    struct zoo_params first = {0};
+    struct cluster_use use = {CLUSTER_USE_RUN, p, l->cluster, l->num_csx};
+    TRY(cluster_warn_idle(&use, p));
+    enum wsc_err rc = k ? parse_size(l, &l->size[0], of_file, &first) : WSC_OK;
+    use.params = &first;
+    if (!rc && k) rc = cluster_warn_idle(&use, &first);
+    for (int i = 0; i < p->n_warnings && !rc; i++)
+        if (!has_warning(&first, p->warning[i].text)) WSC_WARNING("%s", p->warning[i].text);
+    if (k) zoo_params_fini(&first);
+    return rc;
+}
+
 enum wsc_err law_train(struct comm *comm, const struct law_ladder *ladder, int k,
                        struct law_point *out, bool *report)
 {
@@ -175,6 +199,7 @@ enum wsc_err law_train(struct comm *comm, const struct law_ladder *ladder, int k
     if (!rc) rc = parse_size(ladder, size, &of_file, &p);
     if (!rc) rc = set_steps(ladder, &p, out);
     if (!rc) rc = comm_agree(comm, comm_rank(comm) ? WSC_OK : law_check_earlier(&p), report);
+    if (!rc) rc = warn(ladder, k, &of_file, &p);
     if (!rc && k == 0 && !(p.model.mup_base_hidden_size > 0))
         WSC_WARNING("all sizes train with the learning rate of %s; hint: "
                     "model.mup_base_hidden_size scales it with the width (muP)",

@@ -13,15 +13,18 @@
 
 #include <string.h>
 
-/* Phase of a list of trainers: the last `phase=` of the --set options; files have no such key. */
-static int64_t choose_phase(struct conf_diag *d)
+/* Phase of a list of trainers: the last `phase=` of the --set options, which set *@p chosen; files
+ * have no such key. */
+static int64_t choose_phase(struct conf_diag *d, bool *chosen)
 {
     int64_t phase = 1;
+    *chosen = false;
     for (int set = 1; set <= d->n_sets; set++) {
         const struct conf_pos pos = {.line = -set};
         char path[CONF_MAX_PATH];
         const char *value;
         if (strncmp(d->sets[set - 1].text, "phase=", 6) != 0) continue;
+        *chosen = true;
         if (conf_set_split(d, set, path, &value) && wsc_units_int(value, &phase))
             conf_diag_error(d, pos, "phase", "%s", wsc_err_message());
     }
@@ -95,7 +98,13 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool trainer,
 static bool take_trainer(struct zoo_params *out, struct conf_doc *doc, struct conf_diag *d)
 {
     const bool is_trainer = zoo_trainer_is(doc->root);
-    zoo_trainer_choose(doc, d, choose_phase(d), &out->n_phases);
+    bool chosen;
+    const int64_t phase = choose_phase(d, &chosen);
+    zoo_trainer_choose(doc, d, phase, &out->n_phases);
+    if (out->n_phases > 1 && !chosen)
+        conf_diag_warn(d, (struct conf_pos){0}, "trainer",
+                       "the first of %d trainers alone is read; hint: --set phase=N reads another",
+                       out->n_phases);
     out->phase = d->trainer ? d->trainer : 1;
     if (!is_trainer || d->n_errors) return !d->n_errors;
     zoo_trainer_normalise(doc, d);

@@ -130,11 +130,11 @@ TEST(faults, asked_to_stop_before_the_first_step)
 }
 
 #define LONG_EVALUATION                                                                            \
-    "--mode train_and_eval --max_steps 8 --num_csx 2 --set runconfig.eval_frequency=4 "            \
-    "--set runconfig.checkpoint_steps=4 --set runconfig.eval_steps=1500"
+    "--mode train_and_eval --max_steps 8 --set runconfig.eval_frequency=4 "                        \
+    "--set runconfig.checkpoint_steps=4 --set runconfig.eval_steps=1500 "
 
 /* Stopped in the evaluation after step 4, a run repeats it, at the virtual time at which it was. */
-TEST(faults, asked_to_stop_in_an_evaluation)
+static void stop_in_evaluation(const char *options)
 {
     static const char compare[] =
         "for d in %s %s; do sed 's/\"host_[a-z_]*\": [^,]*, //g' $d/metrics.jsonl >$d/values; "
@@ -145,9 +145,10 @@ TEST(faults, asked_to_stop_in_an_evaluation)
     struct spawn_result r;
     (void)snprintf(straight, sizeof straight, "%s", job_path("straight"));
     (void)snprintf(dir, sizeof dir, "%s", job_path("stopped"));
-    (void)snprintf(command, sizeof command, "exec %s " LONG_EVALUATION " --model_dir %s",
-                   job_tiny(), dir);
-    CU_ASSERT_FATAL(spawn_ok("%s " LONG_EVALUATION " --model_dir %s", job_tiny(), straight));
+    (void)snprintf(command, sizeof command, "exec %s " LONG_EVALUATION "%s --model_dir %s",
+                   job_tiny(), options, dir);
+    CU_ASSERT_FATAL(
+        spawn_ok("%s " LONG_EVALUATION "%s --model_dir %s", job_tiny(), options, straight));
     CU_ASSERT_FATAL(spawn_start(&s, command));
     while (!spawn_ended(&s) && (!job_read(dir, &m) || m.n < 4))
         fault_sleep_ms(10);
@@ -161,6 +162,14 @@ TEST(faults, asked_to_stop_in_an_evaluation)
     CU_ASSERT(spawn_ok("echo '{\"step\": 4, \"eval_loss\": 1.0}' >>%s/metrics.jsonl", dir));
     CU_ASSERT(spawn_ok("%s", command + strlen("exec ")));
     CU_ASSERT(spawn_ok(compare, straight, dir, dir, straight, dir));
+}
+
+/* The repeated evaluation has the machine of step 4: without what is lost, with what is slow. */
+TEST(faults, asked_to_stop_in_an_evaluation)
+{
+    stop_in_evaluation("--num_csx 2");
+    stop_in_evaluation("--num_csx 3 --fault lost_wafer:wafer=2,from=2 "
+                       "--fault straggler:wafer=1,factor=3,from=3,steps=2");
 }
 
 /* The signal is seen after the first step, where gradients and an evaluation are due as well. */

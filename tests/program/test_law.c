@@ -64,6 +64,28 @@ TEST(law, a_ladder_that_was_cut_continues)
     spawn_free(&r);
 }
 
+/* Warnings of `wsc run` about a params file and the command line are those of a ladder too: each
+ * with the first size that has it. */
+TEST(law, warnings_of_params_and_constants)
+{
+    static const char *const warning[] = {
+        "--set optimizer.disable_lr_steps_reset: ignored", "cluster.recovery.reroute: without",
+        "no tensor matches the pattern nosuch", "no tensor matches the pattern *layers.1*proj_q*"};
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s --set optimizer.disable_lr_steps_reset=true --set cluster.recovery.reroute=3s "
+              "--set 'sparsity={algorithm: static, sparsity: 0.5, "
+              "param_filter: [nosuch, \"*layers.1*proj_q*weight\"]}' --out %s",
+              ladder("32x2,32x1"), job_path("law_warnings"));
+    T_EQ(r.status, 0);
+    for (size_t i = 0; i < sizeof warning / sizeof *warning; i++) {
+        const char *at = strstr(r.err, warning[i]);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+        CU_ASSERT_PTR_NULL(strstr(at + 1, warning[i]));
+    }
+    spawn_free(&r);
+}
+
 /* A sample of preference optimization has two texts, and texts may be shorter than the model's
  * positions: the tokens of a point are those that its run counted. */
 TEST(law, tokens_of_a_step_are_those_of_the_run)

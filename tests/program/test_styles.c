@@ -138,6 +138,27 @@ TEST(styles, crystalcoder_plans_and_trains)
     CU_ASSERT(job_same_times(&m, &time_alone));
 }
 
+/* Commands that read one trainer of a list say so, unless it was chosen; a run trains all. */
+TEST(styles, the_first_trainer_alone_has_a_warning)
+{
+    static const char phases[] = "configs/params/tiny_phases.yaml";
+    static const char warning[] = "trainer: the first of 2 trainers alone is read";
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" scale --params %s --num_csx 1 --out %s", phases, job_path("first"));
+    CU_ASSERT(!r.status && strstr(r.err, warning));
+    spawn_free(&r);
+    spawn_run(&r, "\"$WSC\" scale --params %s --num_csx 1 --set phase=2 --out %s", phases,
+              job_path("second"));
+    CU_ASSERT(!r.status && !strstr(r.err, "trainer:"));
+    spawn_free(&r);
+    spawn_run(&r, "\"$WSC\" params --diff configs/params/tiny.yaml %s", phases);
+    CU_ASSERT(!r.status && strstr(r.err, warning));
+    spawn_free(&r);
+    spawn_run(&r, "\"$WSC\" run --params %s --validate_only", phases);
+    CU_ASSERT(!r.status && !strstr(r.out, warning) && !strstr(r.err, warning));
+    spawn_free(&r);
+}
+
 /* Of an evaluation the plan and the speed are its own: what its batches take. */
 TEST(styles, compile_only_of_an_evaluation_tells_its_speed)
 {
