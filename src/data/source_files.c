@@ -52,7 +52,8 @@ static bool options_to_make(const struct data_source *s, const struct zoo_input 
                             size_t size)
 {
     static const char bpe[] = " --tokenizer bpe --vocab FILE --merges FILE";
-    const struct data_bert_loader *loader = data_bert_loader_find(input->data_processor);
+    const struct data_bert_loader *loader =
+        input->data_processor ? data_bert_loader_find(input->data_processor) : NULL;
     const bool pairs = input->samples == ZOO_SAMPLES_PAIRS;
     if (pairs || input->samples == ZOO_SAMPLES_GPT)
         (void)snprintf(out, size, "%s%s", pairs ? " --chat_template NAME" : "",

@@ -11,14 +11,24 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { T = 8, VOCAB = 400 };
 static char words[] = "tests/data/wordpiece_vocab.txt";
 
+/* The folder of this suite alone: every HDF5 file in it is one of the data set. */
+static const char *folder(void)
+{
+    static char dir[300];
+    (void)snprintf(dir, sizeof dir, "%s/labels", test_tmpdir());
+    (void)mkdir(dir, 0700);
+    return dir;
+}
+
 static void put(const char *name, const char *text)
 {
     char path[340];
-    (void)snprintf(path, sizeof path, "%s/%s", test_tmpdir(), name);
+    (void)snprintf(path, sizeof path, "%s/%s", folder(), name);
     FILE *f = fopen(path, "w");
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     (void)fputs(text, f);
@@ -31,7 +41,7 @@ static enum wsc_err read_first(struct zoo_input in, float *target, int32_t *labe
     static char dir[300];
     struct data_source *s = NULL;
     struct data_batch *b = NULL;
-    (void)snprintf(dir, sizeof dir, "%s", test_tmpdir());
+    (void)snprintf(dir, sizeof dir, "%s", folder());
     in.data_dir[0] = dir;
     in.n_data_dirs = 1;
     in.num_samples = in.max_sequence_length = CONF_NULL;
@@ -92,7 +102,7 @@ static enum wsc_err read_token(const char *number, int32_t *label)
     put("meta.dat", "samples.csv 1\n");
     (void)snprintf(text, sizeof text, "{\"O\": 0, \"A\": %s\n}\n", number);
     put("labels.json", text);
-    (void)snprintf(path, sizeof path, "%s/labels.json", test_tmpdir());
+    (void)snprintf(path, sizeof path, "%s/labels.json", folder());
     return read_first(
         (struct zoo_input){.samples = ZOO_SAMPLES_TOKENS, .label_vocab_file = path, .n_labels = 9},
         &ignored, label);
@@ -118,7 +128,7 @@ static int32_t first_token(char *vocabulary, const char *token)
     char text[100];
     struct data_source *s = NULL;
     struct data_batch *b = NULL;
-    (void)snprintf(dir, sizeof dir, "%s", test_tmpdir());
+    (void)snprintf(dir, sizeof dir, "%s", folder());
     (void)snprintf(labels, sizeof labels, "%s/labels.json", dir);
     (void)snprintf(text, sizeof text, "tokens,labels\n\"['%s']\",\"['A']\"\n", token);
     put("samples.csv", text);
@@ -156,7 +166,7 @@ TEST(data_labels, tokens_of_all_scripts_become_lower_case)
                {"\xd0\x96", "\xd0\xb6"},
                {"\xd0\xb6", "\xd0\x96"},
                {"\xc4\xb0", "i\xcc\x87"}};
-    (void)snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", test_tmpdir());
+    (void)snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", folder());
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char text[100];
         (void)snprintf(text, sizeof text, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n%s\n",
@@ -175,7 +185,7 @@ TEST(data_labels, vocabulary_and_labels_are_files_of_the_source)
     int32_t label;
     int n = 0;
     T_OK(read_token("1", &label)); /* writes the files */
-    (void)snprintf(dir, sizeof dir, "%s", test_tmpdir());
+    (void)snprintf(dir, sizeof dir, "%s", folder());
     (void)snprintf(labels, sizeof labels, "%s/labels.json", dir);
     (void)snprintf(vocabulary, sizeof vocabulary, "%s", words);
     struct zoo_input in = {.samples = ZOO_SAMPLES_TOKENS,
@@ -211,7 +221,7 @@ TEST(data_labels, classes_without_a_label_of_an_entity_are_left_out_of_the_f1)
     bool ignored[CLASSES];
     char path[340];
     put("labels.json", "{\"O\": 0, \"B-PER\": 1, \"I-PER\": 2, \"[PAD]\": 3, \"X\": 5, \"E\": 6}");
-    (void)snprintf(path, sizeof path, "%s/labels.json", test_tmpdir());
+    (void)snprintf(path, sizeof path, "%s/labels.json", folder());
     T_OK(data_labels_ignored(path, ignored, CLASSES));
     for (int i = 0; i < CLASSES; i++)
         CU_ASSERT(ignored[i] == expected[i]);
@@ -309,7 +319,7 @@ static enum wsc_err read_h5(const int32_t places[2], const int32_t weights[2])
     struct store_samples_writer *w = NULL;
     float target;
     int32_t label;
-    (void)snprintf(path, sizeof path, "%s/a.h5", test_tmpdir());
+    (void)snprintf(path, sizeof path, "%s/a.h5", folder());
     T_OK(store_samples_create(&w, path, &shape));
     T_OK(store_samples_append(w, rows, 1));
     T_OK(store_samples_append_labels(w, labels, 1));
@@ -335,7 +345,7 @@ TEST(data_labels, files_have_as_many_samples_as_their_list_says)
     int32_t label;
     const struct zoo_input tokens = {
         .samples = ZOO_SAMPLES_TOKENS, .label_vocab_file = path, .n_labels = 9};
-    (void)snprintf(path, sizeof path, "%s/labels.json", test_tmpdir());
+    (void)snprintf(path, sizeof path, "%s/labels.json", folder());
     put("labels.json", "{\"A\": 1}\n");
     put("samples.csv", "tokens,labels\n\"['loan']\",\"['A']\"\n\"['ber']\",\"['A']\"\n");
     put("meta.dat", "samples.csv\n");
@@ -405,7 +415,7 @@ TEST(data_labels, tables_are_utf8_with_closed_quotes)
         .samples = ZOO_SAMPLES_SST2, .n_labels = VOCAB, .n_classes = 2};
     const struct zoo_input tokens = {
         .samples = ZOO_SAMPLES_TOKENS, .label_vocab_file = path, .n_labels = 9};
-    (void)snprintf(path, sizeof path, "%s/labels.json", test_tmpdir());
+    (void)snprintf(path, sizeof path, "%s/labels.json", folder());
     put("labels.json", "{\"A\": 1}\n");
     put("train.tsv", "sentence\tlabel\nloan\t1\ncaf\xE9 ber\t0\n");
     expect(read_first(sentences, &target, &label), "train.tsv:3:4: byte 0xE9 is not UTF-8");
