@@ -230,22 +230,26 @@ struct params_text {
     size_t n;
 };
 
-/* The modes of all phases, as a list of words. */
+/* The modes of all phases, as a list of words; the last one is --requests where it is given. */
 struct modes {
     char text[256];
 };
 
-/* Append the mode of a phase unless the list has it. */
+/* Append a word unless the list has it. */
+static void add_word(struct modes *modes, const char *word)
+{
+    const size_t used = strlen(modes->text);
+    if (app_share_word(modes->text, word)) return;
+    (void)snprintf(modes->text + used, sizeof modes->text - used, "%s%s", used ? " " : "", word);
+}
+
 static void add_mode(struct modes *modes, const struct zoo_params *p)
 {
     static const char *const name[] = {[ZOO_TRAIN] = "train",
                                        [ZOO_EVAL] = "eval",
                                        [ZOO_TRAIN_AND_EVAL] = "train_and_eval",
                                        [ZOO_GENERATE] = "generate"};
-    const char *mode = name[p->runconfig.mode];
-    const size_t used = strlen(modes->text);
-    if (app_share_word(modes->text, mode)) return;
-    (void)snprintf(modes->text + used, sizeof modes->text - used, "%s%s", used ? " " : "", mode);
+    add_word(modes, name[p->runconfig.mode]);
 }
 
 /* A chosen phase must be one of the file's. */
@@ -315,6 +319,7 @@ static enum wsc_err load_and_run(struct app_call *call, struct app_run *o)
     int n = 1;
     enum wsc_err rc = app_read_params(comm, &o->config, &text.bytes, &text.n);
     if (!rc) rc = parse_phases(comm, o, &text, &modes, &n);
+    if (o->job.requests && app_share_word(modes.text, "eval")) add_word(&modes, "--requests");
     if (!rc) rc = app_reported_once(comm, app_check_mode(call, modes.text));
     for (int k = 1; k <= n && !rc; k++)
         rc = run_phase(comm, o, &text, n > 1 ? k : (int)o->phase);

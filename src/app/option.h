@@ -81,7 +81,8 @@ struct app_option {
     /** Conditions, separated by spaces, each `NAME`, `!NAME`, `NAME=VALUE` or `!NAME=VALUE`: all
      *  must hold for the option to be given (`needs`), or demand that it is given (`required`). */
     const char *needs, *required;
-    const char *modes; /**< modes of `wsc run` in which it has an effect; NULL: all */
+    /** Modes of `wsc run` in which it has an effect, `--requests`: a scoring; NULL: all. */
+    const char *modes;
 };
 
 /** How a command uses several MPI ranks. */

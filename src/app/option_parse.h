@@ -17,7 +17,7 @@ void app_call_fini(struct app_call *call);
 /** True when the option @p name of the call was given; its row must exist. */
 bool app_given(const struct app_call *call, const char *name);
 /** Refuse options of `wsc run` that have no effect in any of @p modes: words of `--mode`, separated
- *  by spaces. */
+ *  by spaces, and `--requests` for a scoring. */
 enum wsc_err app_check_mode(const struct app_call *call, const char *modes) WSC_CHECKED;
 /** The next row of @p command in @p table after @p row, NULL @p row: the first; NULL at the end.
  */

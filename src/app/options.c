@@ -312,20 +312,20 @@ const struct app_option app_options[] = {
      .modes = "generate", .needs = "num_beams",
      .help = "beam search: end a prompt as soon as N of its texts have ended"},
     {APP_ON_RUN, "eos_id", APP_INT, "ID", GENERATION, AT(run, job.eos_id), .min = -1,
-     .max = INT32_MAX, .none = "none", .preset = "none", .modes = "generate eval",
+     .max = INT32_MAX, .none = "none", .preset = "none", .modes = "generate --requests",
      .help =
          "a text ends after this token; with --requests it stands before a text without context"},
     {APP_ON_RUN, "requests", APP_FILE, "FILE", SCORING, AT(run, job.requests), .modes = "eval",
      .help = "log-likelihoods and metrics of the requests in the JSON Lines of an evaluation "
              "harness, to stdout and model_dir/scores.json, instead of eval_input's data"},
     {APP_ON_RUN, "tokenizer", APP_WORD, NULL, TEXTS, AT(run, job.tokenizer),
-     .words = DATA_TOKENIZERS, .needs = "!prompt_ids", .modes = "generate eval",
+     .words = DATA_TOKENIZERS, .needs = "!prompt_ids", .modes = "generate --requests",
      .help = "how texts become tokens; bpe needs --vocab and --merges",
      .preset_why = "byte, when the model has 256 tokens"},
     {APP_ON_RUN, "vocab", APP_FILE, "FILE", TEXTS, AT(run, job.vocab), .needs = "tokenizer=bpe",
-     .modes = "generate eval", .help = "vocab.json"},
+     .modes = "generate --requests", .help = "vocab.json"},
     {APP_ON_RUN, "merges", APP_FILE, "FILE", TEXTS, AT(run, job.merges), .needs = "tokenizer=bpe",
-     .modes = "generate eval", .help = "merges.txt"},
+     .modes = "generate --requests", .help = "merges.txt"},
 
     /* scale */
     {APP_ON_SCALE, "effects", APP_FLAG, NULL, STUDY, AT(scale, effects),

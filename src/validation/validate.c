@@ -4,7 +4,9 @@
 #include "validation_impl.h"
 
 #include <wsc/check.h>
+#include <wsc/cluster.h>
 #include <wsc/hw.h>
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -188,6 +190,45 @@ static enum wsc_err compute_row(void *ctx, int i, void *row)
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, item->ref->id) : WSC_OK;
 }
 
+/* Length of the option at the beginning of a warning, such as `--set cluster.jitter: `; or 0. */
+static size_t option_of(const char *warning)
+{
+    const size_t prefix = sizeof VALIDATION_SET_OPTION - 1;
+    if (strncmp(warning, VALIDATION_SET_OPTION, prefix) != 0) return 0;
+    const char *end = strstr(warning, ": ");
+    return end ? (size_t)(end - warning) + 2 : 0;
+}
+
+/* True when a row has a warning that begins with the first @p n bytes of @p option. */
+static bool has_warning(const struct validation_case *item, const char *option, size_t n)
+{
+    for (int i = 0; i < item->params.n_warnings; i++)
+        if (!strncmp(item->params.warning[i].text, option, n)) return true;
+    return false;
+}
+
+/* Report the options --set that have no effect on any row, with the reason of the first row. */
+static enum wsc_err warn_of_sets(struct validation_cases *cases)
+{
+    for (int i = 0; i < cases->n; i++) {
+        struct validation_case *item = &cases->item[i];
+        const bool whole = item->ref->quantity == VALIDATION_TRAINING_TIME;
+        const struct cluster_use use = {whole ? CLUSTER_USE_TRAININGS : CLUSTER_USE_SWEEP,
+                                        &item->params, item->cluster,
+                                        item->params.runconfig.num_csx};
+        TRY(cluster_warn_idle(&use, &item->params));
+    }
+    for (int k = 0; cases->n && k < cases->item->params.n_warnings; k++) {
+        const char *text = cases->item->params.warning[k].text;
+        const size_t n = option_of(text);
+        bool everywhere = n > 0;
+        for (int i = 1; i < cases->n && everywhere; i++)
+            everywhere = has_warning(&cases->item[i], text, n);
+        if (everywhere) WSC_WARNING("%s", text);
+    }
+    return WSC_OK;
+}
+
 enum wsc_err validation_run(const struct validation_comparison *comparison,
                             struct validation_result *out)
 {
@@ -197,6 +238,7 @@ enum wsc_err validation_run(const struct validation_comparison *comparison,
                               1U << VALIDATION_KIND_CALIBRATION | 1U << VALIDATION_KIND_VALIDATION |
                                   1U << VALIDATION_KIND_CONTEXT,
                               false));
+    TRY(warn_of_sets(out->cases));
     const int n = out->cases->n;
     struct validation_prediction *row;
     TRY_NEW(row, WSC_MEM_SCALING, n + 1);

@@ -263,6 +263,11 @@ static bool trains_not(const struct zoo_params *p)
     return !zoo_mode_trains(p->runconfig.mode);
 }
 
+static bool generates(const struct zoo_params *p)
+{
+    return p->runconfig.mode == ZOO_GENERATE;
+}
+
 static bool evaluates_not(const struct zoo_params *p)
 {
     return !zoo_mode_evaluates(p->runconfig.mode);
@@ -527,6 +532,13 @@ static const struct condition by_mode[] = {
     {"runconfig.checkpoint_steps", trains_not, "the mode does not train", in_a_file},
     {"runconfig.max_checkpoints", trains_not, "the mode does not train", in_a_file},
     {"runconfig.save_initial_checkpoint", trains_not, "the mode does not train", in_a_file},
+    {"runconfig.max_steps", trains_not, "the mode does not train", in_a_file},
+    {"runconfig.num_steps", trains_not, "the mode does not train", in_a_file},
+    {"runconfig.num_epochs", trains_not, "the mode does not train", in_a_file},
+    {"runconfig.skip_samples", trains_not, "the mode does not train", in_a_file},
+    {"runconfig.log_steps", generates, "a generation logs no steps", in_a_file},
+    {"trace_hash", trains_not, "the mode does not train", in_a_file},
+    {"log_sparsity", trains_not, "the mode does not train", in_a_file},
     {"runconfig.precision_opt_level", fp32, "mixed_precision is off", in_a_file},
     {"model.recompute", trains_not, "the mode does not train", in_a_file},
     {NULL, NULL, NULL, NULL}};

@@ -156,6 +156,28 @@ TEST(validate, a_row_outside_its_tolerance_is_exit_status_1)
     spawn_free(&r);
 }
 
+/* Options that change no row are named, each once; one that changes some rows is not. */
+TEST(validate, options_without_effect_have_a_warning)
+{
+    struct spawn_result r;
+    const char *dir = job_path("idle");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && { head -n 1 benchmarks/reference/scaling.csv; "
+                             "grep -h -e '^genslm_25m_2,' -e '^studio_gpt3xl_4,' "
+                             "benchmarks/reference/*.csv; } >%s/few.csv",
+                             dir, dir));
+    spawn_run(&r,
+              "\"$WSC\" validate --reference %s --set cluster.recovery.reroute=3s "
+              "--set optimizer.disable_lr_steps_reset=true --set cluster.control.latency=1ms "
+              "--set cluster.checkpoint.rate=1e6params/s",
+              dir);
+    CU_ASSERT(r.status == 0 || r.status == 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "cluster.recovery.reroute: without effect: there is no"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "optimizer.disable_lr_steps_reset: ignored"));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "control.latency"));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "checkpoint.rate"));
+    spawn_free(&r);
+}
+
 /* ---- rows of one's own ----------------------------------------------------------------------- */
 
 static const char own_head[] = "id,quantity,unit,value,model,num_csx,global_batch,micro_batch,msl,"

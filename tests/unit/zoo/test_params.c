@@ -339,6 +339,14 @@ TEST(zoo_params, keys_of_other_modes_warn_from_the_command_line_alone)
         {"eval", "runconfig.checkpoint_steps=4", "the mode does not train"},
         {"train", "runconfig.precision_opt_level=2", "mixed_precision is off"},
         {"train", "runconfig.checkpoint_steps=4", NULL},
+        {"eval", "runconfig.max_steps=4", "the mode does not train"},
+        {"train", "runconfig.max_steps=4", NULL},
+        {"eval", "runconfig.skip_samples=4", "the mode does not train"},
+        {"train_and_eval", "runconfig.skip_samples=4", NULL},
+        {"eval", "trace_hash=true", "the mode does not train"},
+        {"train", "trace_hash=true", NULL},
+        {"eval", "runconfig.log_steps=2", NULL},
+        {"generate", "runconfig.log_steps=2", "a generation logs no steps"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct zoo_params p;
