@@ -284,6 +284,13 @@ static enum wsc_err share_prompt(struct reader *r)
 static enum wsc_err read_prompt(struct reader *r)
 {
     int64_t n = 0;
+    int c = 0;
+    TRY(data_json_peek(&r->json, &c));
+    if (c == '[')
+        return wsc_err_hint(data_stream_raise(r->json.stream, "\"prompt\" is a list of messages, "
+                                                              "expected a text"),
+                            "put its messages at the beginning of chosen and of rejected, or of "
+                            "messages");
     TRY(read_string(r, &n));
     r->prompt = wsc_hash64(r->chat->text, (size_t)n, 0);
     r->has_prompt = n > 0;

@@ -148,6 +148,8 @@ TEST(chats, what_is_no_chat_is_refused)
         {"{\"completion\": \"a\", \"prompt\": \"b\"}\n", "prompt and then completion"},
         {"{\"prompt\": \"a\", \"completion\": \"b\"} x\n", "something follows"},
         {"{\"prompt\": \"a\", \"completion\": 3}\n", "expected \"\"\""},
+        {"{\"prompt\": [{\"role\": \"user\", \"content\": \"a\"}], \"chosen\": []}\n",
+         ":1:12: \"prompt\" is a list of messages, expected a text; hint: put its messages at"},
         {"{\"messages\": []}\n", "none of 1 chats has an answer within max_seq_length"},
         {"", "none of 0 chats has an answer"},
         {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"\"}\n",
