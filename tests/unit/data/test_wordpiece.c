@@ -229,7 +229,9 @@ static void join_words(bool lowered, const char *text, char *out)
 }
 
 /* Words by BERT's BasicTokenizer with Python's unicodedata: Vietnamese, Korean, Japanese, Hindi,
- * Arabic, Chinese, mathematics, Latin, Armenian, Georgian and Cherokee, controls, Deseret, Kannada.
+ * Arabic, Chinese, mathematics, Latin, Armenian, Georgian and Cherokee, controls, the first and the
+ * last Korean syllable, Deseret, Kannada. Greek: lower case letter by letter, without a final
+ * sigma.
  */
 TEST(wordpiece, words_of_all_scripts_are_those_of_bert)
 {
@@ -272,6 +274,10 @@ TEST(wordpiece, words_of_all_scripts_are_those_of_bert)
          "\xd4\xb1\xd5\x90\xd4\xb5\xd5\x8e \xd5\x9d \xe1\xb2\x98\xe1\xb2\xa5 \xe1\x8e\xa0"},
         {"x\xe2\x80\x8dy\xc2\xady\xe2\x80\xa8z\xe3\x80\x80w", "xyy z w", "xyy z w"},
         {"\xe8\xb1\x88\xef\xa8\x91", "\xe8\xb1\x88 \xef\xa8\x91", "\xe8\xb1\x88 \xef\xa8\x91"},
+        {"\xea\xb0\x80 \xed\x9e\xa3",
+         "\xe1\x84\x80\xe1\x85\xa1 \xe1\x84\x92\xe1\x85\xb5\xe1\x87\x82",
+         "\xea\xb0\x80 \xed\x9e\xa3"},
+        {"\xce\x91\xce\xa3 \xce\xa3", "\xce\xb1\xcf\x83 \xcf\x83", "\xce\x91\xce\xa3 \xce\xa3"},
         {"\xf0\x90\x90\x80\xf0\x90\x90\x81 \xe0\xb3\x8b \xc4\xb0",
          "\xf0\x90\x90\xa8\xf0\x90\x90\xa9 \xe0\xb3\x82\xe0\xb3\x95 i",
          "\xf0\x90\x90\x80\xf0\x90\x90\x81 \xe0\xb3\x8b \xc4\xb0"},
