@@ -10,15 +10,15 @@
 
 #define N_OF(table) ((int64_t)(sizeof(table) / sizeof *(table)))
 
-/* Index of the last row of a table of @p width columns whose first column is at most @p c; -1:
- * none.
- */
-static int64_t row_before(int32_t c, const int32_t *table, int64_t width, int64_t n)
+/* Index of the last row whose first column is at most @p c; -1: none. Rows have @p bytes bytes. */
+static int64_t row_before(int32_t c, const void *table, size_t bytes, int64_t n)
 {
     int64_t low = 0, high = n;
     while (low < high) {
         const int64_t middle = (low + high) / 2;
-        if (table[middle * width] <= c)
+        int32_t first;
+        memcpy(&first, (const char *)table + (size_t)middle * bytes, sizeof first);
+        if (first <= c)
             low = middle + 1;
         else
             high = middle;
@@ -28,7 +28,7 @@ static int64_t row_before(int32_t c, const int32_t *table, int64_t width, int64_
 
 static bool within(int32_t c, const int32_t (*range)[2], int64_t n)
 {
-    const int64_t i = row_before(c, range[0], 2, n);
+    const int64_t i = row_before(c, range, sizeof *range, n);
     return i >= 0 && c <= range[i][1];
 }
 
@@ -61,19 +61,19 @@ struct spellings {
 
 static int spell(const struct spellings *s, int32_t c, int32_t out[DATA_BERT_MOST_LETTERS])
 {
-    int64_t i = row_before(c, s->runs[0], 4, s->n_runs);
+    int64_t i = row_before(c, s->runs, sizeof *s->runs, s->n_runs);
     int n = 0;
     out[0] = c;
     if (i >= 0 && c <= s->runs[i][1] && (c - s->runs[i][0]) % s->runs[i][2] == 0) {
         out[0] = s->runs[i][3] + (c - s->runs[i][0]);
         return 1;
     }
-    i = row_before(c, s->pairs[0], 2, s->n_pairs);
+    i = row_before(c, s->pairs, sizeof *s->pairs, s->n_pairs);
     if (i >= 0 && s->pairs[i][0] == c) {
         out[0] = s->pairs[i][1];
         return 1;
     }
-    i = row_before(c, s->lists[0], 5, s->n_lists);
+    i = row_before(c, s->lists, sizeof *s->lists, s->n_lists);
     if (i < 0 || s->lists[i][0] != c) return 1;
     for (n = 0; n < DATA_BERT_MOST_LETTERS && s->lists[i][n + 1]; n++)
         out[n] = s->lists[i][n + 1];

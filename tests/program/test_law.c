@@ -80,8 +80,7 @@ TEST(law, warnings_of_params_and_constants)
     T_EQ(r.status, 0);
     for (size_t i = 0; i < sizeof warning / sizeof *warning; i++) {
         const char *at = strstr(r.err, warning[i]);
-        CU_ASSERT_PTR_NOT_NULL_FATAL(at);
-        CU_ASSERT_PTR_NULL(strstr(at + 1, warning[i]));
+        CU_ASSERT(at && !strstr(at + 1, warning[i]));
     }
     spawn_free(&r);
 }

@@ -294,11 +294,12 @@ TEST(wordpiece, words_of_all_scripts_are_those_of_bert)
 /* Signs of four bytes, as many as a word may have and one more. */
 TEST(wordpiece, the_longest_word_has_a_hundred_characters_of_any_size)
 {
+    static const char sign[4] = {'\xf0', '\x9f', '\x99', '\x82'};
     char text[4 * (DATA_BERT_LONGEST_WORD + 2) + 1], word[DATA_BERT_WORD_BYTES];
     for (int n = DATA_BERT_LONGEST_WORD; n < DATA_BERT_LONGEST_WORD + 3; n++) {
         int64_t at = 0;
         for (int i = 0; i < n; i++)
-            memcpy(text + 4 * (int64_t)i, "\xf0\x9f\x99\x82", 4);
+            memcpy(text + 4 * (int64_t)i, sign, sizeof sign);
         const int64_t length = data_bert_word(false, text, 4 * (int64_t)n, &at, word);
         T_EQ(at, 4 * (int64_t)n);
         CU_ASSERT(data_bert_too_long(word, length) == (n > DATA_BERT_LONGEST_WORD));
