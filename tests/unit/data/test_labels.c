@@ -121,30 +121,36 @@ TEST(data_labels, numbers_of_labels_do_not_wrap)
     expect(read_token("1, \"O\": 2", &label), "labels.json: label O is given twice");
 }
 
+/* An input of tokens with a label each: the files of the suite's folder, labels.json among them. */
+static struct zoo_input tokens_input(char *vocabulary)
+{
+    static char dir[300], labels[340];
+    (void)snprintf(dir, sizeof dir, "%s", folder());
+    (void)snprintf(labels, sizeof labels, "%s/labels.json", dir);
+    return (struct zoo_input){.samples = ZOO_SAMPLES_TOKENS,
+                              .label_vocab_file = labels,
+                              .vocab_file = vocabulary,
+                              .data_dir = {dir},
+                              .n_data_dirs = 1,
+                              .num_samples = CONF_NULL,
+                              .max_sequence_length = CONF_NULL,
+                              .trains = true,
+                              .n_types = 2,
+                              .n_labels = 9};
+}
+
 /* The id of a token in a file. */
 static int32_t first_token(char *vocabulary, const char *token)
 {
-    static char dir[300], labels[340];
     char text[100];
     struct data_source *s = NULL;
     struct data_batch *b = NULL;
-    (void)snprintf(dir, sizeof dir, "%s", folder());
-    (void)snprintf(labels, sizeof labels, "%s/labels.json", dir);
     (void)snprintf(text, sizeof text, "tokens,labels\n\"['%s']\",\"['A']\"\n", token);
     put("samples.csv", text);
     put("meta.dat", "samples.csv 1\n");
     put("labels.json", "{\"A\": 0\n}\n");
-    struct zoo_input in = {.samples = ZOO_SAMPLES_TOKENS,
-                           .label_vocab_file = labels,
-                           .vocab_file = vocabulary,
-                           .data_dir = {dir},
-                           .n_data_dirs = 1,
-                           .num_samples = CONF_NULL,
-                           .max_sequence_length = CONF_NULL,
-                           .do_lower = true,
-                           .trains = true,
-                           .n_types = 2,
-                           .n_labels = 9};
+    struct zoo_input in = tokens_input(vocabulary);
+    in.do_lower = true;
     int32_t id = -1;
     T_OK(data_source_open(&s, &in, T, VOCAB));
     T_OK(data_batch_create(&b, 1, T));
@@ -179,32 +185,19 @@ TEST(data_labels, tokens_of_all_scripts_become_lower_case)
 /* Copies on several hosts are compared with the files that make texts and labels to numbers. */
 TEST(data_labels, vocabulary_and_labels_are_files_of_the_source)
 {
-    static char dir[300], labels[340], vocabulary[340];
     struct data_source *s = NULL;
     struct data_file_sum *sums = NULL;
     int32_t label;
     int n = 0;
     T_OK(read_token("1", &label)); /* writes the files */
-    (void)snprintf(dir, sizeof dir, "%s", folder());
-    (void)snprintf(labels, sizeof labels, "%s/labels.json", dir);
-    (void)snprintf(vocabulary, sizeof vocabulary, "%s", words);
-    struct zoo_input in = {.samples = ZOO_SAMPLES_TOKENS,
-                           .label_vocab_file = labels,
-                           .vocab_file = vocabulary,
-                           .data_dir = {dir},
-                           .n_data_dirs = 1,
-                           .num_samples = CONF_NULL,
-                           .max_sequence_length = CONF_NULL,
-                           .trains = true,
-                           .n_types = 2,
-                           .n_labels = 9};
+    struct zoo_input in = tokens_input(words);
     uint64_t hash[2] = {0};
     for (int i = 0; i < 2; i++) {
         T_OK(data_source_open(&s, &in, T, VOCAB));
         T_OK(data_source_sums(s, 1 << 20, &sums, &n));
         CU_ASSERT_FATAL(n == 3);
-        T_STR(sums[1].path, vocabulary);
-        T_STR(sums[2].path, labels);
+        T_STR(sums[1].path, words);
+        T_STR(sums[2].path, in.label_vocab_file);
         hash[i] = sums[2].hash;
         wsc_free(sums);
         data_source_close(&s);
