@@ -197,12 +197,15 @@ enum wsc_err cluster_faults_enter(struct cluster *c, int64_t step,
  *  lost, the time at which memory was lost. */
 void cluster_faults_restored(struct cluster *c, struct vtime lost, int64_t recovery_ps);
 /** The step of the newest checkpoint after @p step finished steps, by runconfig.checkpoint_steps,
- *  in a run that began at @p first_step. -1: there is none. */
-int64_t cluster_checkpoint_before(const struct zoo_runconfig *rc, int64_t first_step, int64_t step);
+ *  in a training that began at @p origin_step. -1: there is none. */
+int64_t cluster_checkpoint_before(const struct zoo_runconfig *rc, int64_t origin_step,
+                                  int64_t step);
 
 /** Dry run of a training: its virtual time with its faults, computed without values. */
 struct cluster_dry_run {
-    int64_t first_step, last_step; /**< steps of the training */
+    int64_t first_step, last_step; /**< steps of the run */
+    int64_t origin_step;           /**< where the training began, of which the run may be a part */
+    int64_t reached_step;          /**< hw_faults_reached() of the run before; first_step - 1 */
     int without;                   /**< as in cluster_faults_plan() */
     int64_t time_ps;               /**< result: time from the start to the end of the last step */
     int64_t recovery_ps;           /**< result: part of time_ps for recovery from faults */

@@ -136,10 +136,10 @@ void cluster_faults_restored(struct cluster *c, struct vtime lost, int64_t recov
     wait_all(c, vtime_add(lost, recovery_ps), true);
 }
 
-int64_t cluster_checkpoint_before(const struct zoo_runconfig *rc, int64_t first_step, int64_t step)
+int64_t cluster_checkpoint_before(const struct zoo_runconfig *rc, int64_t origin_step, int64_t step)
 {
     const int64_t every = rc->checkpoint_steps;
     const int64_t saved = every > 0 ? step / every * every : 0;
-    if (saved > first_step) return saved;
-    return first_step > 0 || rc->save_initial_checkpoint ? first_step : -1;
+    if (saved > origin_step) return saved;
+    return origin_step > 0 || rc->save_initial_checkpoint ? origin_step : -1;
 }

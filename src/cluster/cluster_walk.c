@@ -44,7 +44,7 @@ static enum wsc_err enter_walk(struct walk *w, bool *goes_on)
     if (change.replan) TRY(plan_walk(w));
     if (*goes_on) return WSC_OK;
     const int64_t saved =
-        cluster_checkpoint_before(&c->params->runconfig, w->result->first_step, w->step);
+        cluster_checkpoint_before(&c->params->runconfig, w->result->origin_step, w->step);
     WSC_CHECK(saved >= 0, "no checkpoint before step %lld", (long long)w->step);
     w->result->repeated_steps += w->step - saved;
     w->step = saved;
@@ -82,7 +82,7 @@ enum wsc_err cluster_walk(const struct zoo_params *params, const struct hw_machi
     enum wsc_err rc = comm_create(&comm, false);
     if (!rc) rc = cluster_create(&w.cluster, comm, params, cluster, false, &hooks);
     if (!rc) rc = cluster_faults_plan(w.cluster, r->last_step, r->without);
-    if (!rc) hw_faults_go_on(w.cluster->faults, r->first_step - 1);
+    if (!rc) hw_faults_go_on(w.cluster->faults, r->reached_step);
     if (!rc) rc = plan_walk(&w);
     if (!rc) rc = walk_steps(&w);
     cluster_destroy(&w.cluster);

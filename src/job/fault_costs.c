@@ -9,8 +9,11 @@
 static enum wsc_err walk_again(const struct job_state *s, const struct hw_machine *cluster,
                                int without, struct cluster_dry_run *r)
 {
-    *r = (struct cluster_dry_run){
-        .first_step = s->run.first_step, .last_step = s->at.step, .without = without};
+    *r = (struct cluster_dry_run){.first_step = s->run.first_step,
+                                  .last_step = s->at.step,
+                                  .origin_step = s->run.origin_step,
+                                  .reached_step = s->at.reached_step,
+                                  .without = without};
     return cluster_walk(s->job->params, cluster, r);
 }
 

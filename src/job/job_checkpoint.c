@@ -10,6 +10,7 @@
 #include "job_history.h"
 #include "job_samples.h"
 
+#include <wsc/check.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
@@ -46,6 +47,7 @@ enum count {
     COUNT_DATA,
     COUNT_LAST_STEP,
     COUNT_REACHED_STEP,
+    COUNT_ORIGIN_STEP,
     COUNT_EVAL_DUE,
     N_COUNTS
 };
@@ -67,6 +69,7 @@ static void list_counts(const struct job_state *s, struct counts *c)
                   [COUNT_DATA] = s->checkpoint.samples.hash,
                   [COUNT_LAST_STEP] = s->run.last_step,
                   [COUNT_REACHED_STEP] = hw_faults_reached(s->cluster->faults),
+                  [COUNT_ORIGIN_STEP] = s->run.origin_step,
                   [COUNT_EVAL_DUE] = s->at.eval_due},
         .row = {{"global_step", v + COUNT_STEP, NULL, 0, STORE_LAST_STEP},
                 {"dataloader.samples_streamed", v + COUNT_SAMPLES, NULL, 0, INT64_MAX},
@@ -75,6 +78,7 @@ static void list_counts(const struct job_state *s, struct counts *c)
                 {"wsc.samples_hash", v + COUNT_DATA, NULL, 0, INT64_MAX},
                 {"wsc.last_step", v + COUNT_LAST_STEP, NULL, 0, STORE_LAST_STEP},
                 {"wsc.reached_step", v + COUNT_REACHED_STEP, NULL, -1, STORE_LAST_STEP},
+                {"wsc.origin_step", v + COUNT_ORIGIN_STEP, NULL, 0, STORE_LAST_STEP},
                 {"wsc.eval_due", v + COUNT_EVAL_DUE, NULL, 0, 1}}};
     *c = now;
 }
@@ -272,7 +276,6 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
     if (what.weights) TRY(job_history_check(s, file, resumes));
     if (is_run && asks_for(states, "global_step")) {
         s->at.step = what.step;
-        TRY(read_count(s, file, COUNT_REACHED_STEP, what.step - 1, &s->at.reached_step));
         TRY(read_count(s, file, COUNT_EVAL_DUE, 0, &eval_due));
         s->at.eval_due = eval_due != 0;
     }
@@ -280,16 +283,23 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
     return WSC_OK;
 }
 
-static enum wsc_err load_path(struct job_state *s, const char *path, const char *states, bool same)
+/* What a run has in common with the one that wrote the file: nothing but the values; the training,
+ * of which both are parts; or all, as this is the same run that was started again. */
+enum bond { VALUES_ALONE, SAME_TRAINING, SAME_RUN };
+
+/* The training of a file from which no step was taken begins here. */
+static enum wsc_err continue_training(struct job_state *s, struct store_file *file, enum bond bond)
 {
-    struct store_file *file = NULL;
-    TRY(store_open(&file, path));
-    enum wsc_err rc = load_file(s, file, same ? NULL : states);
-    if (!rc && same)
-        rc = read_count(s, file, COUNT_LAST_STEP, s->run.planned_last_step,
-                        &s->run.planned_last_step);
-    store_close(&file);
-    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
+    const int64_t step = s->at.step;
+    int64_t reached, origin;
+    TRY(read_count(s, file, COUNT_REACHED_STEP, step - 1, &reached));
+    TRY(read_count(s, file, COUNT_ORIGIN_STEP, step, &origin));
+    const bool continues = bond != VALUES_ALONE && step > 0;
+    s->at.reached_step = continues ? reached : step - 1;
+    s->run.origin_step = continues && origin < step ? origin : step;
+    if (bond != SAME_RUN) return WSC_OK;
+    return read_count(s, file, COUNT_LAST_STEP, s->run.planned_last_step,
+                      &s->run.planned_last_step);
 }
 
 /* The newest checkpoint that can be trusted.  One that fails its own checks is passed over with a
@@ -343,7 +353,8 @@ static enum wsc_err none_found(const struct zoo_runconfig *rc)
     return WSC_OK;
 }
 
-/* On rank 0: a checkpoint of this very run; else the given one; else the newest. */
+/* On rank 0: a checkpoint of this very run, when *@p same is set; else the given one; else the
+ * newest. */
 static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *same)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
@@ -365,56 +376,109 @@ static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *
     return store_check(*path);
 }
 
+static enum bond bond_of(const struct job_state *s, const char *path, bool same)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    const bool all = path && !rc->load_checkpoint_states;
+    if (same) return SAME_RUN;
+    return all && job_lies_in(path, rc->model_dir) ? SAME_TRAINING : VALUES_ALONE;
+}
+
 /* Rank 0 looks, all get the path; *path is NULL when there is nothing to load. */
-static enum wsc_err choose_path(struct job_state *s, char **path, bool *same)
+static enum wsc_err choose_path(struct job_state *s, char **path, enum bond *bond)
 {
     enum wsc_err err = WSC_OK;
-    int64_t n_bytes = -1;
+    int64_t n_bytes = -1, found = VALUES_ALONE;
     *path = NULL;
-    *same = false;
     if (comm_rank(s->comm) == 0) {
-        err = look_for_path(s, path, same);
+        bool same = false;
+        err = look_for_path(s, path, &same);
         n_bytes = *path ? (int64_t)strlen(*path) : -1;
+        found = bond_of(s, *path, same);
     }
     TRY(agree(s, err));
-    *same = comm_max(s->comm, *same);
+    *bond = (enum bond)comm_max(s->comm, found);
     return comm_share(s->comm, path, &n_bytes);
+}
+
+/* Load the checkpoint from which the run begins. */
+static enum wsc_err begin_from(struct job_state *s, const char *path, enum bond bond)
+{
+    const char *states = s->job->params->runconfig.load_checkpoint_states;
+    struct store_file *file = NULL;
+    s->checkpoint.start_states = bond == SAME_RUN ? NULL : states;
+    TRY(store_open(&file, path));
+    enum wsc_err rc = load_file(s, file, s->checkpoint.start_states);
+    if (!rc) rc = continue_training(s, file, bond);
+    store_close(&file);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
 }
 
 enum wsc_err job_restore(struct job_state *s)
 {
-    const char *states = s->job->params->runconfig.load_checkpoint_states;
     char *path = NULL;
-    bool same;
-    enum wsc_err rc = choose_path(s, &path, &same);
+    enum bond bond = VALUES_ALONE;
+    enum wsc_err rc = choose_path(s, &path, &bond);
     for (int m = 0; !rc && !path && m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) memoryx_init_weights(s->cluster->memoryx[m]);
-    if (!rc && path) rc = agree(s, load_path(s, path, states, same));
+    if (!rc && path) rc = agree(s, begin_from(s, path, bond));
     if (!rc && !path)
         WSC_INFO("No checkpoint was provided. Using randomly initialized model parameters.");
     if (!rc && path)
         WSC_INFO("Loaded checkpoint %s, global step %lld", path, (long long)s->at.step);
-    if (path && (same || !s->job->params->runconfig.checkpoint_path))
+    if (path && (bond == SAME_RUN || !s->job->params->runconfig.checkpoint_path))
         s->checkpoint.saved_step = s->at.step;
     s->checkpoint.start_path = path;
     return rc;
 }
 
-enum wsc_err job_restore_again(struct job_state *s, int64_t step)
+/* The file of @p step, and what of it is loaded; *@p path, NULL if it is not known, is the
+ * caller's. The run began from any file, maybe in the middle of its training; that training may
+ * have begun from a file too, which only params of the same run still name. */
+static enum wsc_err find_step(const struct job_state *s, int64_t step, char **path,
+                              const char **states)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    const bool own = step > s->run.first_step || !s->run.first_step;
+    const struct store_folder folder = job_folder(s);
+    const char *known = NULL;
+    *path = NULL;
+    *states = NULL;
+    if (step > 0 && step == s->run.first_step) {
+        known = s->checkpoint.start_path;
+        *states = s->checkpoint.start_states;
+    } else if (!step || step > s->run.origin_step) {
+        return store_step_path(&folder, step, path);
+    } else if (s->job->run_id && rc->checkpoint_path) {
+        known = rc->checkpoint_path;
+        *states = rc->load_checkpoint_states;
+    }
+    if (known) *path = wsc_strdup(WSC_MEM_RUN, known);
+    return known && !*path ? wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, known) : WSC_OK;
+}
+
+bool job_can_restore(const struct job_state *s, int64_t step)
+{
+    const char *states;
+    char *path = NULL;
+    const bool can = !find_step(s, step, &path, &states) && path && !store_check(path);
+    wsc_free(path);
+    return can;
+}
+
+enum wsc_err job_restore_again(struct job_state *s, int64_t step)
+{
+    const char *states;
+    char *path = NULL;
+    struct store_file *file = NULL;
     s->at.samples = s->run.first_samples + (step - s->run.first_step) * s->train.batch.batch_size;
     s->at.step = step;
     if (!s->job->values) return WSC_OK;
-    const struct store_folder folder = job_folder(s);
-    char *path = NULL;
-    if (own)
-        TRY(store_step_path(&folder, step, &path));
-    else
-        path = wsc_strdup(WSC_MEM_RUN, s->checkpoint.start_path);
-    enum wsc_err err = path ? store_check(path) : WSC_NOMEM;
-    if (!err) err = load_path(s, path, own ? NULL : rc->load_checkpoint_states, false);
+    TRY(find_step(s, step, &path, &states));
+    WSC_CHECK(path, "no checkpoint of step %lld", (long long)step);
+    enum wsc_err err = store_check(path);
+    if (!err) err = store_open(&file, path);
+    if (!err) err = load_file(s, file, states);
+    store_close(&file);
     err = agree(s, err);
     if (!err) WSC_INFO("Restored %s, global step %lld", path, (long long)step);
     wsc_free(path);

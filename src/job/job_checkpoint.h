@@ -8,6 +8,8 @@
 
 /** Choose a checkpoint and load it, or initialize the weights; sets step, samples, start_path. */
 enum wsc_err job_restore(struct job_state *s);
+/** Is the checkpoint of @p step there and good? On one rank alone; reads the file. */
+bool job_can_restore(const struct job_state *s, int64_t step);
 /** Load the checkpoint of step @p step again, in the middle of a run that lost the memory of a
  *  shard. */
 enum wsc_err job_restore_again(struct job_state *s, int64_t step);

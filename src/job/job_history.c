@@ -40,8 +40,7 @@ enum wsc_err job_history_check(const struct job_state *s, struct store_file *fil
 
 /* ---- what another training left -------------------------------------------------------------- */
 
-/* Does @p path lie in the folder @p dir? */
-static bool lies_in(const char *path, const char *dir)
+bool job_lies_in(const char *path, const char *dir)
 {
     char *folder = wsc_strdup(WSC_MEM_RUN, path);
     char *slash = folder ? strrchr(folder, '/') : NULL;
@@ -126,7 +125,7 @@ enum wsc_err job_set_aside(const struct job_state *s)
     char *folder = NULL;
     int n = 0;
     const bool goes_on =
-        s->checkpoint.start_path && s->at.step && lies_in(s->checkpoint.start_path, rc->model_dir);
+        s->checkpoint.start_path && s->at.step && job_lies_in(s->checkpoint.start_path, rc->model_dir);
     const struct store_folder from = job_folder(s);
     enum wsc_err err = move_later(&from, goes_on ? s->at.step : -1, &folder, &n);
     if (!err && n) err = keep_metrics(rc->model_dir, folder);

@@ -191,22 +191,48 @@ static enum wsc_err open_metrics(struct job_state *s)
     return job_events_open(s, job_trains(s), job_evaluates(s));
 }
 
-/* A shard can lose its memory only when there is a checkpoint to restore it from. */
-static enum wsc_err check_restores(const struct job_state *s)
+/* The first loss of a shard in this run that goes back to a step before @p step; *@p back is that
+ * step, -1 if there is none.  NULL: all go back to later ones. */
+static const struct hw_event *goes_before(const struct job_state *s, int64_t step, int64_t *back)
 {
     int n;
     const struct hw_event *event = hw_faults_events(s->cluster->faults, &n);
     for (int i = 0; i < n; i++) {
-        const int64_t step = event[i].first_step;
-        if (event[i].fault->kind != HW_FAULT_LOST_SHARD || step < s->run.first_step) continue;
-        if (cluster_checkpoint_before(&s->job->params->runconfig, s->run.first_step, step) >= 0)
-            continue;
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                      "fault %s: no checkpoint is written before step %lld",
-                                      event[i].fault->text, (long long)step + 1),
-                            "runconfig.checkpoint_steps, or runconfig.save_initial_checkpoint");
+        const int64_t at = event[i].first_step;
+        if (event[i].fault->kind != HW_FAULT_LOST_SHARD || at < s->run.first_step) continue;
+        if (at <= s->at.reached_step) continue;
+        *back = cluster_checkpoint_before(&s->job->params->runconfig, s->run.origin_step, at);
+        if (*back < step) return event + i;
     }
-    return WSC_OK;
+    return NULL;
+}
+
+/* A resumed run goes back to checkpoints of the runs before, as an uninterrupted one does.  When
+ * the one that is wanted is not there, the checkpoint from which it resumed has to do. */
+static void settle_origin(struct job_state *s)
+{
+    int64_t back = -1;
+    const struct hw_event *lost = goes_before(s, s->run.first_step, &back);
+    if (!lost || s->run.origin_step == s->run.first_step) return;
+    const bool can = back >= 0 && comm_rank(s->comm) == 0 && job_can_restore(s, back);
+    if (comm_max(s->comm, can)) return;
+    s->run.origin_step = s->run.first_step;
+    if (comm_rank(s->comm) == 0)
+        WSC_WARNING("fault %s: checkpoints before step %lld are not there, so this run repeats "
+                    "fewer steps than an uninterrupted one",
+                    lost->fault->text, (long long)s->run.first_step);
+}
+
+/* A shard can lose its memory only when there is a checkpoint to restore it from. */
+static enum wsc_err check_restores(struct job_state *s)
+{
+    int64_t back;
+    settle_origin(s);
+    const struct hw_event *lost = goes_before(s, 0, &back);
+    if (!lost) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: no checkpoint is written before step %lld",
+                                  lost->fault->text, (long long)lost->first_step + 1),
+                        "runconfig.checkpoint_steps, or runconfig.save_initial_checkpoint");
 }
 
 /* Faults that a run which does not train never meets. */

@@ -50,6 +50,7 @@ struct job_phase {
 /* The bounds of this run, set when the checkpoint is restored. */
 struct job_bounds {
     int64_t first_step, first_samples; /* step and samples at the start of this run */
+    int64_t origin_step;               /* where the training began, of which this run is a part */
     int64_t last_step;                 /* last step of this run */
     int64_t planned_last_step;         /* last step of the run that a restart continues, or -1 */
     int64_t num_steps;                 /* requested number of steps; CONF_NULL: up to max_steps */
@@ -82,6 +83,7 @@ struct job_checkpoints {
     int64_t saved_step; /* step of the newest checkpoint; -1: none */
     /* owned: path of the checkpoint with which this run began, or NULL */
     char *start_path;
+    const char *start_states;   /* what of it was loaded, borrowed; NULL: all */
     struct job_samples samples; /* samples that the run reads, equal on all ranks */
 };
 

@@ -159,7 +159,7 @@ static enum wsc_err meet_faults(struct job_state *s, bool *again)
     const int64_t lost = comm_max(s->comm, c->memoryx[0] ? memoryx_now(c->memoryx[0]).ps : 0);
     const int64_t before = s->at.step;
     TRY(job_restore_again(
-        s, cluster_checkpoint_before(&s->job->params->runconfig, s->run.first_step, s->at.step)));
+        s, cluster_checkpoint_before(&s->job->params->runconfig, s->run.origin_step, s->at.step)));
     TRY(cluster_make_masks(s->cluster));
     cluster_faults_restored(s->cluster, (struct vtime){.ps = lost}, change.recovery_ps);
     s->at.repeated_steps += before - s->at.step;

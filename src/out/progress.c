@@ -281,7 +281,7 @@ static void begin(const char *what, int64_t total)
 static void report(int64_t done, const char *note)
 {
     const double now = wsc_clock_s();
-    line.done = done;
+    line.done = done > 0 ? done : 0;
     (void)snprintf(line.note, sizeof line.note, "%s", note ? note : "");
     if (!line.has_base) {
         line.has_base = true;

@@ -170,6 +170,23 @@ static void check_refused(const struct counter *counter, int n, int status, cons
     spawn_free(&r);
 }
 
+/* Another run's checkpoint says which faults that run has met; a new training meets its own, and
+ * goes back to where it began. */
+TEST(counters, a_new_training_meets_all_of_its_faults)
+{
+    const struct counter reached = {"wsc.reached_step", 40, 0};
+    struct job_metrics m;
+    char doctored[200], dir[160];
+    (void)snprintf(doctored, sizeof doctored, "%s", job_path("doctored.mdl"));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("faulty"));
+    doctor(first_checkpoint(), doctored, &reached, 1);
+    CU_ASSERT_FATAL(spawn_ok("%s %s --num_steps 5 --model_dir %s --checkpoint_path %s --fault "
+                             "lost_shard:shard=0,from=6",
+                             job_tiny(), JOB, dir, doctored));
+    CU_ASSERT_FATAL(job_read(dir, &m));
+    T_EQ(m.n, 7);
+}
+
 TEST(counters, what_does_not_fit_is_refused)
 {
     const struct counter negative = {"global_step", -1, 0};

@@ -155,13 +155,14 @@ TEST(emulated_faults, servers_keep_the_same_time_everywhere)
     T_EQ(plain.step[plain.n - 1].virtual_time_ps, host.step[29].virtual_time_ps);
 }
 
-/* From the checkpoint that the loss of a shard goes back to, and from one after it. */
+/* From the checkpoint that the loss of a shard goes back to, from others before and after the loss,
+ * and while steps are repeated. */
 TEST(emulated_faults, a_resumed_run_is_a_straight_one)
 {
-    static const int at[] = {10, 20};
+    static const int at[] = {10, 13, 15, 17, 20};
     struct job_metrics straight = {0};
     CU_ASSERT_FATAL(emulate(THIRTY MANY, 1, &straight));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 5; i++) {
         struct job_metrics resumed = {0};
         char dir[160], first[1024];
         (void)snprintf(dir, sizeof dir, "%s", job_path("resumed"));
@@ -174,6 +175,24 @@ TEST(emulated_faults, a_resumed_run_is_a_straight_one)
         T_EQ(a->step_time_ps, b->step_time_ps);
         T_STR(a->hash, b->hash);
     }
+}
+
+/* Only the newest checkpoint is kept, so the run that resumed cannot go further back. */
+TEST(emulated_faults, a_resumed_run_without_earlier_checkpoints_warns)
+{
+#define ONE THIRTY "--set runconfig.max_checkpoints=1 --fault lost_shard:shard=1,from=16 "
+    struct job_metrics m = {0};
+    struct spawn_result r;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("kept"));
+    CU_ASSERT_FATAL(run_in(dir, 1, ONE "--num_steps 13"));
+    spawn_run(&r, "%s --model_dir %s %s", job_tiny(), dir, ONE);
+    T_EQ(r.status, 0);
+    CU_ASSERT(strstr(r.err, "lost_shard:shard=1,from=16: checkpoints before step 13 are not there, "
+                            "so this run repeats fewer steps than an uninterrupted one") != NULL);
+    spawn_free(&r);
+    CU_ASSERT_FATAL(job_read(dir, &m));
+    T_EQ(m.n, 32);
 }
 
 /* Seven have 120 samples each where eight had 105, of a model that computes more than it waits. */
