@@ -54,6 +54,11 @@ enum wsc_err wsc_units_quantity(enum wsc_unit unit, const char *text, int64_t *o
  *  the smallest unit. wsc_units_quantity() reads back the same value. 48 bytes are always enough; a
  *  smaller @p size cuts the text. */
 void wsc_units_format(enum wsc_unit unit, int64_t value, char *text, size_t size);
+/** Seconds of @p ps picoseconds, for rates and for output. */
+static inline double wsc_seconds(double ps)
+{
+    return ps * 1e-12;
+}
 /** Base unit of @p unit: "ps", "bytes", ...; "" for WSC_UNIT_NONE; static. */
 const char *wsc_units_base(enum wsc_unit unit);
 /** Suffix number @p i, from 0, that quantities of the kind @p unit may have: "ps", "ns", ...; NULL

@@ -7,6 +7,7 @@
  * them to the end of the pass; cluster_rates_of() turns the virtual time of steps into rates.
  * Passes that are recorded: cluster_record.c. */
 #include <wsc/cluster.h>
+#include <wsc/units.h>
 
 /* No seed, or one that is not positive, is 0. */
 uint64_t cluster_seed(const struct zoo_params *params)
@@ -84,7 +85,7 @@ struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *m
 {
     struct cluster_rates r = {0};
     if (time_ps <= 0) return r;
-    const double seconds = (double)time_ps * 1e-12;
+    const double seconds = wsc_seconds((double)time_ps);
     const double peak = (double)hw->cluster->wafer.peak_flop_per_s * (double)n_csx;
     r.samples_per_s = (double)samples / seconds;
     r.tokens_per_s = r.samples_per_s * (double)model_tokens(model);

@@ -9,6 +9,8 @@
 #include "cycles_parts.h"
 #include "cycles_vector.h"
 
+#include <wsc/units.h>
+
 #include <math.h>
 
 enum { MAX_LANES = 64, MAX_SLICES = 8, SUM_BYTES = 4 };
@@ -228,8 +230,8 @@ static void set_bytes(const struct task *task, struct cycles_plan *p, bool resid
 static double latency_cycles(const struct hw *hw, const struct model *model, int stage,
                              bool backward)
 {
-    return 1e-12 * (double)hw->cluster->wafer.clock_hz *
-           (double)cycles_latency_ps(hw->cluster, model, stage, backward);
+    return (double)hw->cluster->wafer.clock_hz *
+           wsc_seconds((double)cycles_latency_ps(hw->cluster, model, stage, backward));
 }
 
 double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,

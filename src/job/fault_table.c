@@ -6,13 +6,14 @@
 #include <wsc/out.h>
 
 #include <wsc/mem.h>
+#include <wsc/units.h>
 
 /* The cost in percent is of the time without this fault. */
 static void add_row(struct out_table *t, const struct job_fault_cost *f)
 {
     char cost[32], tokens[32];
     const int64_t cost_ps = f->with_ps - f->without_ps;
-    out_si_unit(cost, sizeof cost, (double)cost_ps * 1e-12, "s");
+    out_si_unit(cost, sizeof cost, wsc_seconds((double)cost_ps), "s");
     out_si(tokens, sizeof tokens, (double)f->repeated_tokens);
     out_table_cell(t, "%s", f->fault);
     out_table_cell(t, "%lld", (long long)f->n_events);

@@ -4,13 +4,14 @@
 #include "job_kernel_table.h"
 
 #include <wsc/out.h>
+#include <wsc/units.h>
 
 /* The ratio shows how far the analytical model is off; the fraction, which kernel to look at first.
  */
 static void add_row(struct out_table *t, const struct job_kernel *k, int64_t all)
 {
     char time[32];
-    out_si_unit(time, sizeof time, (double)k->time_ps * 1e-12, "s");
+    out_si_unit(time, sizeof time, wsc_seconds((double)k->time_ps), "s");
     out_table_cell(t, "%s", k->kernel);
     out_table_cell(t, "%s", k->pass);
     out_table_cell(t, "%lld", (long long)k->calls);

@@ -17,6 +17,7 @@
 #include <wsc/host.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
+#include <wsc/units.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -414,7 +415,7 @@ enum wsc_err job_write_generated(struct job_state *s)
 {
     const struct job_generated *g = &s->result.generated;
     const struct cluster *c = s->cluster;
-    const double seconds = (double)g->total_ps * 1e-12;
+    const double seconds = wsc_seconds((double)g->total_ps);
     const struct job_generation generation = {
         .prompts = g->n_prompts,
         .prompt_tokens = g->prompt_tokens,

@@ -8,6 +8,7 @@
 
 #include <wsc/mem.h>
 #include <wsc/out.h>
+#include <wsc/units.h>
 
 #include <errno.h>
 #include <math.h>
@@ -122,7 +123,7 @@ static void add_performance(struct out_json *j, const struct job_performance *p)
         add_generation(j, p->generation);
     else
         add_samples(j, p);
-    out_json_real(j, "total_time", (double)p->virtual_time_ps * 1e-12);
+    out_json_real(j, "total_time", wsc_seconds((double)p->virtual_time_ps));
     out_json_str(j, "total_time_clock", "emulated");
     out_json_real(j, "samples_per_s", p->samples_per_s);
     out_json_real(j, "tokens_per_s", p->tokens_per_s);

@@ -7,6 +7,7 @@
 #include <wsc/out.h>
 
 #include <wsc/log.h>
+#include <wsc/units.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -23,11 +24,11 @@ void job_rate_update(struct job_rate *r, int64_t samples, int64_t time_ps)
 {
     const double smoothing = 0.6; /* share of the newest rate, as in the Model Zoo */
     if (time_ps <= 0) return;
-    double now = (double)samples / ((double)time_ps * 1e-12);
+    double now = (double)samples / wsc_seconds((double)time_ps);
     r->rate = r->time_ps ? smoothing * now + (1.0 - smoothing) * r->rate : now;
     r->samples += samples;
     r->time_ps += time_ps;
-    r->global_rate = (double)r->samples / ((double)r->time_ps * 1e-12);
+    r->global_rate = (double)r->samples / wsc_seconds((double)r->time_ps);
 }
 
 struct job_pace job_pace_of(const struct job_rate *r, int64_t batch_size, int64_t loop,

@@ -3,6 +3,7 @@
  * parameters as model cards write them, durations, percentages.  A number is scaled by powers of
  * 1000 until it is below 1000 after rounding, so that 999.7 becomes 1.00 k and never 1000. */
 #include <wsc/out.h>
+#include <wsc/units.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ void out_si(char *text, int size, double value)
 
 void out_step_time(char *text, int size, int64_t ps)
 {
-    format(text, size, (double)ps * 1e-12, 4, "s");
+    format(text, size, wsc_seconds((double)ps), 4, "s");
 }
 
 void out_params(char *text, int size, int64_t params)

@@ -6,6 +6,8 @@
 #include "exhibit_output.h"
 #include "plot_style.h"
 
+#include <wsc/units.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +24,7 @@ static double published_rate(const struct validation_prediction *p)
         f->quantity != VALIDATION_RATE && f->quantity != VALIDATION_STEP_TIME)
         return NAN;
     const double predicted =
-        (double)f->global_batch * (double)f->msl / ((double)p->step_time_ps * 1e-12);
+        (double)f->global_batch * (double)f->msl / wsc_seconds((double)p->step_time_ps);
     return predicted / (1 + validation_speed_error(f, p->predicted));
 }
 
@@ -87,7 +89,7 @@ static void add_curve(struct wsc_text *t, const struct validation_reproduced *r,
     wsc_text_add(t, "$c%d << EOD\n", k);
     for (int i = 0; i < c->n; i++) {
         const struct scaling_row *row = &c->row[i];
-        const double y = systems ? row->tokens_per_s : (double)row->step_time_ps * 1e-12;
+        const double y = systems ? row->tokens_per_s : wsc_seconds((double)row->step_time_ps);
         const double low = systems ? y * c->below[i] : y / c->above[i],
                      high = systems ? y * c->above[i] : y / c->below[i];
         const int64_t x = systems ? row->num_csx : row->global_batch;

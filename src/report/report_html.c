@@ -5,6 +5,7 @@
 #include "scaling_output.h"
 
 #include <wsc/mem.h>
+#include <wsc/units.h>
 
 #include <math.h>
 #include <string.h>
@@ -104,7 +105,7 @@ static void add_row(struct wsc_text *t, const struct scaling_row *r)
     report_page_number(t, 0, (double)r->num_csx, "");
     report_page_number(t, 0, (double)r->global_batch, "");
     report_page_number(t, 0, (double)r->micro_batch, "");
-    report_page_value(t, step, (double)r->step_time_ps * 1e-12);
+    report_page_value(t, step, wsc_seconds((double)r->step_time_ps));
     report_page_value(t, rate, r->tokens_per_s);
     report_page_number(t, 2, r->speedup, "");
     report_page_number(t, 1, 100.0 * r->efficiency, " %");

@@ -5,6 +5,7 @@
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+#include <wsc/units.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -213,7 +214,7 @@ static void add_causes(struct wsc_text *t, const struct loss *loss)
             if (n) wsc_text_add(t, ".");
             return;
         }
-        out_si_unit(time, sizeof time, fabs(loss->part[most]) * 1e-12, "s");
+        out_si_unit(time, sizeof time, wsc_seconds(fabs(loss->part[most])), "s");
         wsc_text_add(t, "%s%s %c%s", n ? ", " : " By cause: ", report_part_name[most],
                      loss->part[most] < 0 ? '-' : '+', time);
     }
@@ -231,7 +232,7 @@ void report_loss_words(struct wsc_text *t, const struct report_view *v, int m)
     struct loss loss = loss_between(base, last);
     char step[32], lost[32];
     out_step_time(step, sizeof step, last->step_time_ps);
-    out_si_unit(lost, sizeof lost, fabs(loss.total) * 1e-12, "s");
+    out_si_unit(lost, sizeof lost, wsc_seconds(fabs(loss.total)), "s");
     wsc_text_add(t,
                  "From %lld to %lld systems throughput grows %.2f times. A step takes %s, %s "
                  "(%.3g %%) %s than with linear scaling.",

@@ -7,11 +7,11 @@
  * `wsc scale --tokens` and `wsc law --predict`. */
 #include "scaling_schedule.h"
 
+#include <wsc/units.h>
+
 #include <math.h>
 
 /* ---- checkpoints and failures ---------------------------------------------------------------- */
-
-static const double ps_per_s = 1e12;
 
 struct scaling_breaks scaling_breaks_of(const struct hw_machine *cluster,
                                         const struct zoo_params *params,
@@ -20,14 +20,14 @@ struct scaling_breaks scaling_breaks_of(const struct hw_machine *cluster,
     struct hw_machine c;
     hw_apply_effects(&c, cluster);
     const double rate = (double)c.checkpoint.rate_params_per_s;
-    const double step_s = (double)row->step_time_ps / ps_per_s;
+    const double step_s = wsc_seconds((double)row->step_time_ps);
     return (struct scaling_breaks){
         .checkpoint_s = rate > 0 ? (double)row->params / rate : 0,
         .interval_s = (double)params->runconfig.checkpoint_steps * step_s,
         .failures_per_s = c.reliability.mtbf_hours > 0
                               ? (double)row->num_csx / (c.reliability.mtbf_hours * 3600)
                               : 0,
-        .restart_s = (double)c.reliability.restart_ps / ps_per_s};
+        .restart_s = wsc_seconds((double)c.reliability.restart_ps)};
 }
 
 /* Seconds until @p work_s seconds are done without a failure among them, when each failure begins

@@ -9,6 +9,7 @@
 #include <wsc/cycles_ops.h>
 #include <wsc/cycles_tiles.h>
 #include <wsc/mem.h>
+#include <wsc/units.h>
 
 #include <limits.h>
 #include <math.h>
@@ -79,9 +80,8 @@ static enum wsc_err stream_seconds(struct validation_product *r, const struct hw
 {
     struct hw_machine m = *machine; /* a shallow copy: only numbers differ */
     TRY(override_machine(&m, r->set));
-    const double ps_per_s = 1e12;
     const double each = stream_cycles(r, &m) / (double)m.wafer.clock_hz +
-                        (double)hw_stage_latency_ps(&m, 0, 0, false) / ps_per_s;
+                        wsc_seconds((double)hw_stage_latency_ps(&m, 0, 0, false));
     r->predicted = r->floor_s + r->count * each;
     return WSC_OK;
 }

@@ -5,6 +5,8 @@
  * called for each row of benchmarks/reference by validate.c and calibrate.c. */
 #include "validation_impl.h"
 
+#include <wsc/units.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -89,7 +91,7 @@ static WSC_CHECKED enum wsc_err predict_step_time(const struct validation_case *
                                                   const struct scaling_row *row, double *value)
 {
     (void)cluster;
-    *value = (double)row->step_time_ps * 1e-12 / seconds_of(item->ref->unit);
+    *value = wsc_seconds((double)row->step_time_ps) / seconds_of(item->ref->unit);
     return WSC_OK;
 }
 
@@ -119,7 +121,7 @@ static WSC_CHECKED enum wsc_err predict_boundary(const struct validation_case *i
                                                  const struct scaling_row *row, double *value)
 {
     (void)item, (void)cluster;
-    *value = (double)(row->breakdown.reduce_wait_ps + row->breakdown.boundary_ps) * 1e-12;
+    *value = wsc_seconds((double)(row->breakdown.reduce_wait_ps + row->breakdown.boundary_ps));
     return WSC_OK;
 }
 
@@ -130,13 +132,13 @@ static WSC_CHECKED enum wsc_err fit_line(const struct validation_case *item,
 {
     const struct validation_figure *ref = item->ref;
     const int n = ref->n_other_batches + 1;
-    double batch = (double)row->global_batch, time = (double)row->step_time_ps * 1e-12;
+    double batch = (double)row->global_batch, time = wsc_seconds((double)row->step_time_ps);
     double x = batch, y = time, xx = batch * batch, xy = batch * time;
     for (int i = 0; i < ref->n_other_batches; i++) {
         struct scaling_row other;
         TRY(step_of(item, cluster, ref->num_csx, ref->other_batch[i], &other));
         batch = (double)other.global_batch;
-        time = (double)other.step_time_ps * 1e-12;
+        time = wsc_seconds((double)other.step_time_ps);
         x += batch;
         y += time;
         xx += batch * batch;
