@@ -442,29 +442,20 @@ static enum wsc_err find_columns(struct data_examples *e)
     return WSC_OK;
 }
 
-/* Open one file of lines for spans, or two files of lines for translations. */
-static enum wsc_err open_lines(struct data_examples *e)
-{
-    char *targets = NULL;
-    if (e->shared->in->samples == ZOO_SAMPLES_TRANSLATION)
-        TRY(data_meta_target(e->path, e->shared->in->tgt_data_dir, &targets));
-    const enum wsc_err rc = data_pair_texts_open(&e->texts, e->path, targets, &e->shared->pairs);
-    wsc_free(targets);
-    return rc;
-}
-
-static enum wsc_err open_file(struct data_examples *e)
+/* Lines for spans are one file, translations two. */
+static enum wsc_err open_file(struct data_examples *e, const char *targets)
 {
     const struct data_examples_shared *s = e->shared;
     if (s->in->samples == ZOO_SAMPLES_MASKED)
         return data_masked_open(&e->masked, e->path, s->T, s->in);
     if (s->in->samples == ZOO_SAMPLES_SEQ2SEQ) return data_seq2seq_open(&e->pairs, e->path, s->in);
-    if (e->layout->lines) return open_lines(e);
+    if (e->layout->lines)
+        return data_pair_texts_open(&e->texts, e->path, targets, &e->shared->pairs);
     TRY(data_table_open(&e->table, e->path, e->layout->tabs));
     return find_columns(e);
 }
 
-enum wsc_err data_examples_open(struct data_examples **out, const char *path,
+enum wsc_err data_examples_open(struct data_examples **out, const char *path, const char *targets,
                                 struct data_examples_shared *shared)
 {
     struct data_examples *e = NULL;
@@ -473,7 +464,7 @@ enum wsc_err data_examples_open(struct data_examples **out, const char *path,
     e->shared = shared;
     e->layout = &layouts[shared->in->samples];
     e->path = wsc_strdup(WSC_MEM_DATA, path);
-    const enum wsc_err rc = e->path ? open_file(e) : WSC_NOMEM;
+    const enum wsc_err rc = e->path ? open_file(e, targets) : WSC_NOMEM;
     if (rc) data_examples_close(&e);
     *out = e;
     return rc;
@@ -524,6 +515,14 @@ enum wsc_err data_examples_file(const struct zoo_input *input, const char *dir, 
     const struct layout *layout = &layouts[input->samples];
     if (layout->train) return data_word_in(input->trains ? layout->train : layout->eval, k, name);
     return data_meta_word(dir, k, 0, name);
+}
+
+enum wsc_err data_examples_targets(const struct zoo_input *input, const char *dir, int k,
+                                   char **path)
+{
+    *path = NULL;
+    if (input->samples != ZOO_SAMPLES_TRANSLATION) return WSC_OK;
+    return data_meta_target(dir, k, input->tgt_data_dir, path);
 }
 
 enum wsc_err data_examples_listed(const struct zoo_input *input, const char *dir, int k, int64_t *n)

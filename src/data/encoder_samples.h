@@ -21,8 +21,9 @@ void data_examples_unshare(struct data_examples_shared **shared);
 
 /** A file of samples. */
 struct data_examples;
-/** Open the file at @p path; @p shared is borrowed.  *@p out is NULL after an error. */
-enum wsc_err data_examples_open(struct data_examples **out, const char *path,
+/** Open the file at @p path, of translations with the file @p targets, else NULL; @p shared is
+ *  borrowed.  *@p out is NULL after an error. */
+enum wsc_err data_examples_open(struct data_examples **out, const char *path, const char *targets,
                                 struct data_examples_shared *shared) WSC_CHECKED;
 /** Free the object and set the pointer to NULL, which it may be before. */
 void data_examples_close(struct data_examples **examples);
@@ -42,4 +43,8 @@ enum { DATA_NOT_LISTED = -1 };
 /** The number of samples that the list has for file number @p k, or DATA_NOT_LISTED. */
 enum wsc_err data_examples_listed(const struct zoo_input *input, const char *dir, int k,
                                   int64_t *n) WSC_CHECKED;
+/** The file of targets of file number @p k of directory @p dir, for translations, else NULL; *@p
+ * path is the caller's. */
+enum wsc_err data_examples_targets(const struct zoo_input *input, const char *dir, int k,
+                                   char **path) WSC_CHECKED;
 #endif

@@ -120,7 +120,9 @@ static enum wsc_err add_listed(struct data_source *s, const struct zoo_input *in
         rc = add_entry(s, dir, name);
         wsc_free(name);
         TRY(rc);
-        TRY(data_examples_listed(input, dir, k, &s->file[s->n_files - 1].listed));
+        struct data_file *file = &s->file[s->n_files - 1];
+        TRY(data_examples_listed(input, dir, k, &file->listed));
+        TRY(data_examples_targets(input, dir, k, &file->targets));
     }
 }
 
@@ -236,7 +238,7 @@ static enum wsc_err check_gpt_file(struct data_source *s, struct data_file *f)
 enum wsc_err data_source_look(struct data_source *s, struct data_set *set, struct data_file *f)
 {
     if (s->shared)
-        TRY(data_examples_open(&f->examples, f->path, s->shared));
+        TRY(data_examples_open(&f->examples, f->path, f->targets, s->shared));
     else
         TRY(check_gpt_file(s, f));
     const int64_t n = s->shared ? data_examples_n(f->examples) : n_of(f);
@@ -299,6 +301,7 @@ void data_source_close_files(struct data_source *s)
         data_pairs_close(&s->file[i].pairs);
         data_examples_close(&s->file[i].examples);
         wsc_free(s->file[i].path);
+        wsc_free(s->file[i].targets);
     }
     wsc_free(s->file);
     s->file = NULL;

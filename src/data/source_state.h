@@ -14,6 +14,7 @@
 
 struct data_file {
     char *path;
+    char *targets;  /* file of the translations' targets; NULL: none */
     int64_t first;  /* index of its first sample in its data set */
     int64_t listed; /* number of its samples by the list of its folder, or DATA_NOT_LISTED */
     struct store_samples *open;

@@ -163,8 +163,7 @@ static void log_last_step(const struct job_state *s)
              s->run.num_steps == 1 ? "" : "s", (long long)s->at.step, (long long)rc->max_steps);
 }
 
-/* Data that do not repeat last for the whole run: @p n_batches from sample @p first on, which @p
- * key of the params asks for. */
+/* Data that do not repeat have to last for @p n_batches from sample @p first on. */
 static enum wsc_err check_data_end(const struct job_state *s, const struct job_phase *phase,
                                    const struct zoo_input *input, const char *section,
                                    int64_t first, int64_t n_batches)

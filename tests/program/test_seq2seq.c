@@ -160,6 +160,40 @@ TEST(seq2seq, a_model_by_mup_trains_and_has_no_folder)
     spawn_free(&r);
 }
 
+/* Sources and targets in one folder, in two below it, and targets in a folder of their own. */
+TEST(seq2seq, translations_in_subfolders)
+{
+    static const char *const ways[][2] = {
+        {"a.txt b.txt", ""}, {"de/a.txt en/a.txt", ""}, {"de/a.txt a.txt", "en"}};
+    struct job_metrics flat = {0}, other = {0};
+    char dir[160], pairs[160], options[700];
+    (void)snprintf(pairs, sizeof pairs, "%s", job_path("pairs"));
+    CU_ASSERT_FATAL(
+        spawn_ok("mkdir -p %s/de %s/en && cd %s && head -n 200 %s/a.txt | cut -d ' ' -f 1-12 > "
+                 "a.txt && tail -n 200 %s/a.txt | cut -d ' ' -f 1-9 > b.txt && cp a.txt de && cp "
+                 "b.txt en/a.txt",
+                 pairs, pairs, pairs, corpus(), corpus()));
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(dir, sizeof dir, "%s", job_path("translations"));
+        (void)snprintf(options, sizeof options,
+                       "--num_steps 2 --set train_input.data_processor="
+                       "TransformerDynamicDataProcessor --set train_input.extra_ids=0 --set "
+                       "train_input.tgt_vocab_file=%s/vocab.txt --set train_input.data_dir=%s "
+                       "--set train_input.tgt_data_dir=%s/%s",
+                       corpus(), pairs, pairs, ways[i][1]);
+        CU_ASSERT_FATAL(spawn_ok("echo '%s' > %s/meta.dat", ways[i][0], pairs));
+        CU_ASSERT_FATAL(train("", dir, options) && job_read(dir, i ? &other : &flat));
+        CU_ASSERT(!i || job_same_values(&flat, &other));
+    }
+    struct spawn_result r;
+    CU_ASSERT_FATAL(spawn_ok("echo 'de/a.txt' > %s/meta.dat", pairs));
+    spawn_run(&r, "\"$WSC\" run --params %s/t5.yaml --model_dir %s %s", corpus(), dir, options);
+    T_EQ(r.status, 1);
+    CU_ASSERT(strstr(r.err, "meta.dat: file 1 has no file of targets after it") != NULL);
+    if (r.status != 1) (void)fprintf(stderr, "%s\n", r.err);
+    spawn_free(&r);
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 /* Entropy of the labels, nats: the loss of a model that knows nothing but how frequent each is. */
