@@ -616,15 +616,28 @@ bool app_share_word(const char *a, const char *b)
     return false;
 }
 
+/* "--mode generate, or --requests" for "generate --requests". */
+static void spell_modes(const char *modes, char *text, size_t size)
+{
+    size_t used = 0;
+    for (const char *at = modes; *at && used < size; at += strspn(at, " ")) {
+        const int n = (int)strcspn(at, " ");
+        used += (size_t)snprintf(text + used, size - used, "%s%s%.*s", at == modes ? "" : ", or ",
+                                 *at == '-' ? "" : "--mode ", n, at);
+        at += n;
+    }
+}
+
 enum wsc_err app_check_mode(const struct app_call *call, const char *modes)
 {
     const struct app_option *o = NULL;
     while ((o = app_next_option(call->table, call->command, o))) {
-        char name[64];
+        char name[64], better[128] = "";
         if (!o->modes || !*given_of(call, o) || app_share_word(o->modes, modes)) continue;
+        spell_modes(o->modes, better, sizeof better);
         return wsc_err_hint(
-            WSC_RAISE(WSC_USAGE, "%s: has no effect in mode %s", label(o, name), modes),
-            "--mode %.*s", (int)strcspn(o->modes, " "), o->modes);
+            WSC_RAISE(WSC_USAGE, "%s: has no effect in mode %s", label(o, name), modes), "%s",
+            better);
     }
     return WSC_OK;
 }

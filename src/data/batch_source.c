@@ -51,10 +51,9 @@ static enum wsc_err open_set(struct data_source *s, const struct zoo_input *inpu
         TRY(data_source_look(s, set, &s->file[set->first_file + i]));
     data_source_choose(set, &input->data_subset[k]);
     if (set->n_used < 1)
-        return WSC_RAISE(WSC_FORMAT,
-                         "%s: the files of its data set hold %lld samples, %lld of "
-                         "them in data_subset",
-                         s->file[set->first_file].path, (long long)set->n, (long long)set->n_used);
+        return WSC_RAISE(WSC_FORMAT, "%s: the files of its data set hold %lld samples%s",
+                         s->file[set->first_file].path, (long long)set->n,
+                         set->n ? ", none of them in data_subset" : "");
     set->n_epoch = set->n_used;
     return WSC_OK;
 }
