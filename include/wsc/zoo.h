@@ -14,8 +14,7 @@
  *      struct zoo_params params;
  *      enum wsc_err rc = conf_read_file(path, &bytes, &n);
  *      if (!rc) rc = zoo_params_parse(&params, path, bytes, n, sets, n_sets);
- *      for (int i = 0; i < params.n_warnings; i++)
- *          WSC_WARNING("%s", params.warning[i].text);
+ *      zoo_params_log(&params);
  *      zoo_params_fini(&params);
  *
  *  Life of a parse: YAML (<wsc/conf.h>), trainer style to runconfig style, old names, --set, keys,
@@ -711,6 +710,8 @@ struct zoo_params {
  *  call zoo_params_fini() on @p out also after an error. */
 enum wsc_err zoo_params_parse(struct zoo_params *out, const char *file, const char *bytes,
                               size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
+/** Log the warnings of @p params, one line each. */
+void zoo_params_log(const struct zoo_params *params);
 /** True when @p bytes look like a params file of either style: a map with one of its sections. */
 bool zoo_is_params_file(const char *bytes, size_t n_bytes);
 /** Free what @p params owns and set it to zero. */

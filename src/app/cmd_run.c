@@ -294,8 +294,7 @@ static enum wsc_err run_phase(struct comm *comm, struct app_run *o, const struct
     const struct cluster_use use = {
         .params = &params, .machine = &cluster, .num_csx = params.runconfig.num_csx};
     if (!rc) rc = cluster_warn_idle(&use, &params);
-    for (int i = 0; i < params.n_warnings && !rc && !describes(o, &params); i++)
-        WSC_WARNING("%s", params.warning[i].text);
+    if (!rc && !describes(o, &params)) zoo_params_log(&params);
     o->job.params = &params;
     o->job.cluster = &cluster;
     if (!rc && k && !describes(o, &params)) WSC_INFO("Phase %d of %d", k, params.n_phases);

@@ -20,8 +20,7 @@ static enum wsc_err load(const char *path, struct zoo_params *params)
     enum wsc_err rc = conf_read_file(path, &bytes, &n);
     if (!rc) rc = zoo_params_parse(params, path, bytes, n, NULL, 0);
     wsc_free(bytes);
-    for (int i = 0; i < params->n_warnings && !rc; i++)
-        WSC_WARNING("%s", params->warning[i].text);
+    if (!rc) zoo_params_log(params);
     return rc;
 }
 

@@ -7,6 +7,7 @@
 #include "hf_family.h"
 #include "hf_key.h"
 #include "hf_source.h"
+#include "job_params.h"
 #include "json_file.h"
 #include "tensor_map.h"
 #include "tensor_mover.h"
@@ -66,8 +67,7 @@ static bool is_bare(const struct import *im)
 /* The params are parsed as if config.json were their file, because the user has no other one. */
 static enum wsc_err make_model(struct import *im)
 {
-    TRY(zoo_params_parse(&im->params, im->config_path, im->yaml, strlen(im->yaml), im->job->set,
-                         im->job->n_sets));
+    TRY(convert_parse_params(&im->params, im->job, im->config_path, im->yaml, strlen(im->yaml)));
     return model_create(&im->model, &im->params, HW_STREAM_BLOCK);
 }
 
@@ -96,6 +96,7 @@ static enum wsc_err open_input(struct import *im)
     TRY(convert_config_to_yaml(im->cs.family, &im->config, r->checkpoint, &im->yaml));
     const enum wsc_err rc = make_model(im);
     if (rc) return convert_source_blame(&im->config, im->cs.family, rc);
+    convert_warn_window(im->model, false);
     im->cs.params = &im->params;
     im->cs.model = im->model;
     report_precision(im);

@@ -5,6 +5,7 @@
  * calls, with --from cs --to cs. */
 #include <wsc/convert.h>
 
+#include "job_params.h"
 #include "tensor_map.h"
 
 #include <wsc/check.h>
@@ -25,13 +26,7 @@ struct merge {
 
 static enum wsc_err open_input(struct merge *m)
 {
-    char *bytes = NULL;
-    size_t n = 0;
-    TRY(conf_read_file(m->job->params, &bytes, &n));
-    const enum wsc_err rc =
-        zoo_params_parse(&m->params, m->job->params, bytes, n, m->job->set, m->job->n_sets);
-    wsc_free(bytes);
-    TRY(rc);
+    TRY(convert_read_params(&m->params, m->job));
     if (m->params.model.dpo.on)
         return wsc_err_hint(
             WSC_RAISE(WSC_USAGE, "%s: model.dpo: adapters are merged in one model", m->params.file),

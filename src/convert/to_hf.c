@@ -5,6 +5,7 @@
 #include "hf_config.h"
 #include "hf_families.h"
 #include "hf_key.h"
+#include "job_params.h"
 #include "json_file.h"
 #include "safetensors_writer.h"
 #include "tensor_map.h"
@@ -37,18 +38,6 @@ struct export
 };
 
 /* ---- what is there --------------------------------------------------------------------------- */
-
-/* Read the params; --set changes them as in a run. */
-static enum wsc_err read_params(struct export *ex)
-{
-    char *bytes = NULL;
-    size_t n = 0;
-    TRY(conf_read_file(ex->job->params, &bytes, &n));
-    enum wsc_err rc =
-        zoo_params_parse(&ex->params, ex->job->params, bytes, n, ex->job->set, ex->job->n_sets);
-    wsc_free(bytes);
-    return rc;
-}
 
 /* True when a row of the family converts or checks this key of the params. */
 static bool has_row(const struct convert_family *f, const char *cs)
@@ -115,10 +104,11 @@ static enum wsc_err open_input(struct export *ex)
 {
     TRY(convert_family_named(ex->job->family, &ex->cs.family));
     ex->result->family = ex->cs.family->name;
-    TRY(read_params(ex));
+    TRY(convert_read_params(&ex->params, ex->job));
     TRY(store_open(&ex->store, ex->job->input));
     TRY(convert_check_past(&ex->params, ex->store)); /* before make_model() changes them */
     TRY(make_model(ex));
+    convert_warn_window(ex->model, true);
     TRY(check_plain(ex));
     ex->cs.params = &ex->params;
     ex->cs.model = ex->model;

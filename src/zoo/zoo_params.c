@@ -9,6 +9,7 @@
 
 #include <wsc/check.h>
 #include <wsc/hw.h>
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 #include <string.h>
@@ -228,6 +229,12 @@ enum wsc_err zoo_params_parse(struct zoo_params *out, const char *file, const ch
     if (conf_doc_parse(&doc, &d, bytes, n_bytes, CONF_LAST_WINS)) read_tree(out, &doc, &d);
     conf_doc_fini(&doc);
     return conf_diag_finish(&d);
+}
+
+void zoo_params_log(const struct zoo_params *params)
+{
+    for (int i = 0; i < params->n_warnings; i++)
+        WSC_WARNING("%s", params->warning[i].text);
 }
 
 /* Free the texts of an input. */

@@ -120,6 +120,40 @@ TEST(convert, contradictions_of_a_folder_are_named)
     }
 }
 
+/* A window has one token more here than in the transformers library: both ways say so, unless it
+ * hides nothing.  So are params that the conversion does not use. */
+TEST(convert, a_sliding_window_is_named_both_ways)
+{
+    static const char *const window[] = {"5", "64"};
+    struct spawn_result r;
+    char hf[160], cs[160];
+    (void)snprintf(hf, sizeof hf, "%s", job_path("window"));
+    (void)snprintf(cs, sizeof cs, "%s", job_path("window_cs"));
+    for (int i = 0; i < 2; i++) {
+        spawn_run(&r,
+                  "rm -rf %s %s && cp -r tests/data/hf_llama %s && sed -i 's/\"model_type\": "
+                  "\"llama\"/\"model_type\": \"mistral\", \"sliding_window\": %s/; "
+                  "s/LlamaFor/MistralFor/' %s/config.json && "
+                  "\"$WSC\" convert --from hf --to cs --input %s --out %s",
+                  hf, cs, hf, window[i], hf, hf, cs);
+        T_EQ(r.status, 0);
+        T_EQ(strstr(r.err, "sliding window of 5: a token sees itself and the 5 before it here") !=
+                 NULL,
+             !i);
+        T_EQ(strstr(r.err, "attention_sliding_window_length 4\n") != NULL, !i);
+        spawn_free(&r);
+        spawn_run(&r,
+                  "rm -rf %s && \"$WSC\" convert --from cs --to hf --model mistral --input "
+                  "%s/model.mdl --params %s/params.yaml --out %s "
+                  "--set model.alibi_implementation=embedding",
+                  hf, cs, cs, hf);
+        T_EQ(r.status, 0);
+        T_EQ(strstr(r.err, "attention_sliding_window_length 6\n") != NULL, !i);
+        CU_ASSERT(says(r.err, "model.alibi_implementation: ignored"));
+        spawn_free(&r);
+    }
+}
+
 /* Names of classes of which a checkpoint has numbers alone. */
 TEST(convert, names_of_classes_that_are_lost_are_named)
 {
