@@ -35,8 +35,8 @@ static void put(const char *name, const char *text)
     CU_ASSERT(!fclose(f));
 }
 
-/* The first sample of the files in the test's folder; *@p target and *@p label: its labels. */
-static enum wsc_err read_first(struct zoo_input in, float *target, int32_t *label)
+/* The first sample of the files in the test's folder: its label, and labels and mask of tokens. */
+static enum wsc_err read_rows(struct zoo_input in, float *target, int32_t rows[2][T])
 {
     static char dir[300];
     struct data_source *s = NULL;
@@ -52,10 +52,20 @@ static enum wsc_err read_first(struct zoo_input in, float *target, int32_t *labe
     if (!rc) rc = data_batch_create(&b, 1, T);
     if (!rc) rc = data_source_read(s, 0, 1, b);
     if (!rc) *target = b->targets[0];
-    if (!rc) *label = b->labels[0];
+    if (!rc) memcpy(rows[0], b->labels, sizeof rows[0]);
+    if (!rc) memcpy(rows[1], b->mask, sizeof rows[1]);
     data_batch_destroy(&b);
     data_source_close(&s);
     return rc;
+}
+
+/* The same sample: *@p target and *@p label are its label and that of its first token. */
+static enum wsc_err read_first(struct zoo_input in, float *target, int32_t *label)
+{
+    int32_t rows[2][T];
+    TRY(read_rows(in, target, rows));
+    *label = rows[0][0];
+    return WSC_OK;
 }
 
 static void expect(enum wsc_err rc, const char *why)
@@ -358,6 +368,44 @@ TEST(data_labels, files_have_as_many_samples_as_their_list_says)
     put("meta.dat", "\n");
     T_EQ(read_first(tokens, &target, &label), WSC_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "meta.dat: names no file"));
+}
+
+/* Tokens after the text have no mask unless padding counts. */
+TEST(data_labels, padding_counts_only_where_it_is_wanted)
+{
+    static char path[340];
+    struct zoo_input tokens = {
+        .samples = ZOO_SAMPLES_TOKENS, .label_vocab_file = path, .n_labels = 9};
+    int32_t rows[2][T];
+    float target;
+    (void)snprintf(path, sizeof path, "%s/labels.json", folder());
+    put("labels.json", "{\"A\": 1}\n");
+    put("samples.csv", "tokens,labels\n\"['loan', 'ber']\",\"['A', 'A']\"\n");
+    put("meta.dat", "samples.csv 1\n");
+    for (int padding = 0; padding < 2; padding++) {
+        tokens.padding_in_loss = padding;
+        T_OK(read_rows(tokens, &target, rows));
+        for (int t = 0; t < T; t++)
+            T_EQ(rows[1][t], padding || t < 2);
+    }
+}
+
+/* Without positions the first tokens have the labels. */
+TEST(data_labels, masked_tokens_without_positions_are_the_first_ones)
+{
+    const struct zoo_input input = {
+        .samples = ZOO_SAMPLES_CSV_STATIC, .n_labels = VOCAB, .n_predictions = 4};
+    int32_t rows[2][T];
+    float target;
+    put("samples.csv",
+        "input_ids,attention_mask,labels,masked_lm_weights,token_type_ids\n"
+        "\"[1, 2, 1, 0]\",\"[1, 1, 1, 0]\",\"[7, 5]\",\"[1, 1]\",\"[0, 0, 0, 0]\"\n");
+    put("meta.dat", "samples.csv 1\n");
+    T_OK(read_rows(input, &target, rows));
+    for (int t = 0; t < T; t++) {
+        T_EQ(rows[1][t], t < 2);
+        T_EQ(rows[0][t], t == 0 ? 7 : t == 1 ? 5 : 0);
+    }
 }
 
 /* The head of a model computes a fixed number of masked tokens. */
