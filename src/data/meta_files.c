@@ -43,7 +43,7 @@ enum wsc_err data_meta_word(const char *dir, int k, int word, char **name)
 
 enum wsc_err data_meta_target(const char *dir, int k, const char *target_dir, char **path)
 {
-    char *target;
+    char *target = NULL;
     TRY(data_meta_word(dir, k, 1, &target));
     if (!target)
         return WSC_RAISE(WSC_FORMAT, "%s/meta.dat: file %d has no file of targets after it", dir,

@@ -291,9 +291,9 @@ enum bond { VALUES_ALONE, SAME_TRAINING, SAME_RUN };
 static enum wsc_err continue_training(struct job_state *s, struct store_file *file, enum bond bond)
 {
     const int64_t step = s->at.step;
-    int64_t reached, origin;
-    TRY(read_count(s, file, COUNT_REACHED_STEP, step - 1, &reached));
-    TRY(read_count(s, file, COUNT_ORIGIN_STEP, step, &origin));
+    int64_t reached = step - 1, origin = step;
+    TRY(read_count(s, file, COUNT_REACHED_STEP, reached, &reached));
+    TRY(read_count(s, file, COUNT_ORIGIN_STEP, origin, &origin));
     const bool continues = bond != VALUES_ALONE && step > 0;
     s->at.reached_step = continues ? reached : step - 1;
     s->run.origin_step = continues && origin < step ? origin : step;

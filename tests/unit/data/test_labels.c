@@ -376,7 +376,7 @@ TEST(data_labels, padding_counts_only_where_it_is_wanted)
     static char path[340];
     struct zoo_input tokens = {
         .samples = ZOO_SAMPLES_TOKENS, .label_vocab_file = path, .n_labels = 9};
-    int32_t rows[2][T];
+    int32_t rows[2][T] = {{0}};
     float target;
     (void)snprintf(path, sizeof path, "%s/labels.json", folder());
     put("labels.json", "{\"A\": 1}\n");
@@ -395,7 +395,7 @@ TEST(data_labels, masked_tokens_without_positions_are_the_first_ones)
 {
     const struct zoo_input input = {
         .samples = ZOO_SAMPLES_CSV_STATIC, .n_labels = VOCAB, .n_predictions = 4};
-    int32_t rows[2][T];
+    int32_t rows[2][T] = {{0}};
     float target;
     put("samples.csv",
         "input_ids,attention_mask,labels,masked_lm_weights,token_type_ids\n"
