@@ -616,15 +616,30 @@ bool app_share_word(const char *a, const char *b)
     return false;
 }
 
+enum { MODES_SIZE = 128 };
+
+/* The modes of an option as alternatives; a word that begins with dashes is an option itself. */
+static const char *list_modes(const char *modes, char text[static MODES_SIZE])
+{
+    text[0] = '\0';
+    for (const char *m = modes; *m; m += strspn(m, " ")) {
+        const size_t used = strlen(text), n = strcspn(m, " ");
+        (void)snprintf(text + used, MODES_SIZE - used, "%s%s%.*s", used ? ", or " : "",
+                       *m == '-' ? "" : "--mode ", (int)n, m);
+        m += n;
+    }
+    return text;
+}
+
 enum wsc_err app_check_mode(const struct app_call *call, const char *modes)
 {
     const struct app_option *o = NULL;
     while ((o = app_next_option(call->table, call->command, o))) {
-        char name[64];
+        char name[64], others[MODES_SIZE];
         if (!o->modes || !*given_of(call, o) || app_share_word(o->modes, modes)) continue;
         return wsc_err_hint(
-            WSC_RAISE(WSC_USAGE, "%s: has no effect in mode %s", label(o, name), modes),
-            "--mode %.*s", (int)strcspn(o->modes, " "), o->modes);
+            WSC_RAISE(WSC_USAGE, "%s: has no effect in mode %s", label(o, name), modes), "%s",
+            list_modes(o->modes, others));
     }
     return WSC_OK;
 }

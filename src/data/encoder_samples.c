@@ -442,29 +442,19 @@ static enum wsc_err find_columns(struct data_examples *e)
     return WSC_OK;
 }
 
-/* Open one file of lines for spans, or two files of lines for translations. */
-static enum wsc_err open_lines(struct data_examples *e)
-{
-    char *targets = NULL;
-    if (e->shared->in->samples == ZOO_SAMPLES_TRANSLATION)
-        TRY(data_meta_target(e->path, e->shared->in->tgt_data_dir, &targets));
-    const enum wsc_err rc = data_pair_texts_open(&e->texts, e->path, targets, &e->shared->pairs);
-    wsc_free(targets);
-    return rc;
-}
-
-static enum wsc_err open_file(struct data_examples *e)
+static enum wsc_err open_file(struct data_examples *e, const char *targets)
 {
     const struct data_examples_shared *s = e->shared;
     if (s->in->samples == ZOO_SAMPLES_MASKED)
         return data_masked_open(&e->masked, e->path, s->T, s->in);
     if (s->in->samples == ZOO_SAMPLES_SEQ2SEQ) return data_seq2seq_open(&e->pairs, e->path, s->in);
-    if (e->layout->lines) return open_lines(e);
+    if (e->layout->lines)
+        return data_pair_texts_open(&e->texts, e->path, targets, &e->shared->pairs);
     TRY(data_table_open(&e->table, e->path, e->layout->tabs));
     return find_columns(e);
 }
 
-enum wsc_err data_examples_open(struct data_examples **out, const char *path,
+enum wsc_err data_examples_open(struct data_examples **out, const char *path, const char *targets,
                                 struct data_examples_shared *shared)
 {
     struct data_examples *e = NULL;
@@ -473,7 +463,7 @@ enum wsc_err data_examples_open(struct data_examples **out, const char *path,
     e->shared = shared;
     e->layout = &layouts[shared->in->samples];
     e->path = wsc_strdup(WSC_MEM_DATA, path);
-    const enum wsc_err rc = e->path ? open_file(e) : WSC_NOMEM;
+    const enum wsc_err rc = e->path ? open_file(e, targets) : WSC_NOMEM;
     if (rc) data_examples_close(&e);
     *out = e;
     return rc;
@@ -490,6 +480,21 @@ void data_examples_close(struct data_examples **examples)
     data_pair_texts_close(&e->texts);
     wsc_free(e->path);
     wsc_free(e);
+}
+
+int64_t data_examples_lines(const struct data_examples *e)
+{
+    return e->texts ? data_pair_texts_lines(e->texts) : data_examples_n(e);
+}
+
+bool data_examples_are_lines(const struct data_examples *e)
+{
+    return e->texts != NULL;
+}
+
+int64_t data_examples_left_out(const struct data_examples *e)
+{
+    return e->texts ? data_pair_texts_left_out(e->texts) : 0;
 }
 
 int64_t data_examples_n(const struct data_examples *e)
@@ -528,16 +533,32 @@ enum wsc_err data_examples_file(const struct zoo_input *input, const char *dir, 
 
 enum wsc_err data_examples_listed(const struct zoo_input *input, const char *dir, int k, int64_t *n)
 {
-    const struct layout *layout = &layouts[input->samples];
+    const bool translation = input->samples == ZOO_SAMPLES_TRANSLATION;
     char *word = NULL, *end = NULL;
     *n = DATA_NOT_LISTED;
-    if (layout->train || layout->lines) return WSC_OK;
-    TRY(data_meta_word(dir, k, 1, &word));
+    if (layouts[input->samples].train) return WSC_OK;
+    TRY(data_meta_word(dir, k, translation ? 2 : 1, &word));
     if (!word) return WSC_OK;
     *n = strtoll(word, &end, 10);
     enum wsc_err rc = WSC_OK;
     if (end == word || *end || *n < 0)
         rc = WSC_RAISE(WSC_FORMAT, "%s/meta.dat: \"%s\" is no number of samples", dir, word);
     wsc_free(word);
+    return rc;
+}
+
+enum wsc_err data_examples_targets(const struct zoo_input *input, const char *dir, int k,
+                                   char **path)
+{
+    char *name = NULL;
+    *path = NULL;
+    if (input->samples != ZOO_SAMPLES_TRANSLATION) return WSC_OK;
+    TRY(data_meta_word(dir, k, 1, &name));
+    if (!name)
+        return WSC_RAISE(WSC_FORMAT, "%s/meta.dat: number %d of its lines names no file of targets",
+                         dir, k + 1);
+    const char *folder = input->tgt_data_dir ? input->tgt_data_dir : dir;
+    const enum wsc_err rc = data_meta_path(folder, name, path);
+    wsc_free(name);
     return rc;
 }

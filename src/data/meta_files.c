@@ -41,27 +41,12 @@ enum wsc_err data_meta_word(const char *dir, int k, int word, char **name)
     return rc;
 }
 
-enum wsc_err data_meta_target(const char *source, const char *target_dir, char **path)
+enum wsc_err data_meta_path(const char *dir, const char *name, char **path)
 {
-    const char *slash = strrchr(source, '/');
-    char *dir, *name = NULL, *target = NULL;
-    TRY_MEM(dir, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)(slash - source), source));
-    enum wsc_err rc = WSC_OK;
-    bool found = false, more = true;
-    for (int k = 0; !rc && !found && more; k++) {
-        rc = data_meta_word(dir, k, 0, &name);
-        more = !rc && name;
-        found = more && !strcmp(name, slash + 1);
-        if (found) rc = data_meta_word(dir, k, 1, &target);
-        wsc_free(name);
-        name = NULL;
-    }
-    if (!rc && target)
-        *path = wsc_asprintf(WSC_MEM_DATA, "%s/%s", target_dir ? target_dir : dir, target);
-    if (!rc && target && !*path) rc = WSC_NOMEM;
-    if (!rc && !target)
-        rc = WSC_RAISE(WSC_FORMAT, "%s/meta.dat: no file of targets after %s", dir, slash + 1);
-    wsc_free(target);
-    wsc_free(dir);
-    return rc;
+    const size_t n = strlen(dir);
+    if (*name == '/')
+        *path = wsc_strdup(WSC_MEM_DATA, name);
+    else
+        *path = wsc_asprintf(WSC_MEM_DATA, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+    return *path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path of samples");
 }

@@ -275,6 +275,7 @@ enum wsc_err job_set_up(struct job_state *s, bool *report)
     if (job_trains(s) && s->run.planned_last_step < 0)
         s->at.samples += s->job->params->runconfig.skip_samples;
     TRY(comm_agree(s->comm, check_counts(s), report));
+    TRY(comm_agree(s->comm, job_check_ends(s), report));
     if (job_trains(s)) TRY(comm_agree(s->comm, job_set_aside(s), report));
     TRY(comm_agree(s->comm, open_metrics(s), report));
     s->run.first_step = s->at.step;

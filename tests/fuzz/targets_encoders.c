@@ -151,7 +151,7 @@ bool fuzz_examples(const uint8_t *bytes, size_t n)
                                     .max_sequence_length = T};
     const int fd = fuzz_as_file(bytes + 1, n - 1, path);
     fuzz_check(!data_examples_share(&shared, &input, T, 100), "no vocabulary");
-    bool taken = fuzz_taken(data_examples_open(&e, path, shared));
+    bool taken = fuzz_taken(data_examples_open(&e, path, NULL, shared));
     taken = taken && read_rows(e);
     data_examples_close(&e);
     data_examples_unshare(&shared);
