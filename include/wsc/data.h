@@ -96,6 +96,11 @@ enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *
 void data_source_close(struct data_source **source);
 /** Number of samples of one epoch: N of data_source_read(). */
 int64_t data_source_n_samples(const struct data_source *source);
+/** Number of pairs of lines of translations that are no sample, because a side is empty or too
+ *  long. */
+int64_t data_source_left_out(const struct data_source *source);
+/** Number of sentinels that samples of span corruption with sources of @p T_source tokens use. */
+int64_t data_span_sentinels(int64_t T_source);
 /** Read samples [first, first + n) of the endless stream into @p batch (n <= its n_max). A pair
  *  takes two sequences, the chosen one first (2 n <= n_max). Sample g is element g mod N in the
  *  order of epoch g / N (the identity without shuffling). N is num_samples if given, which may be

@@ -37,7 +37,21 @@ enum wsc_err wsc_file_mkdir_above(const char *path) WSC_CHECKED;
  *  refused, since a rename would replace it), or when the disk is full; @p tmp stays on failure,
  *  the caller removes it. */
 enum wsc_err wsc_file_publish(const char *tmp, const char *path) WSC_CHECKED;
-/** Write @p n bytes to `<path>.<pid>.tmp` and publish that as @p path, see wsc_file_publish(); the
+/** A new file beside the one that it will replace. */
+struct wsc_beside {
+    char *tmp; /**< `<path>.<pid>.tmp`, owned; NULL: none was begun */
+    int lock;  /**< holds a lock on that file until its end, or that of the process */
+};
+/** Create the empty file `<path>.<pid>.tmp`, whose folder exists, and remove such files of @p path
+ *  that no process has locked: processes that were killed left them.  WSC_IO names @p path,
+ *  WSC_NOMEM; @p b has nothing to end then. */
+enum wsc_err wsc_beside_begin(struct wsc_beside *b, const char *path) WSC_CHECKED;
+/** Publish the file, which nobody writes any more, as @p path, or remove it when @p rc is a failure
+ *  or publishing fails.  @return the failure; WSC_OK when nothing was begun and @p rc is WSC_OK. */
+enum wsc_err wsc_beside_end(struct wsc_beside *b, const char *path, enum wsc_err rc) WSC_CHECKED;
+/** Remove the file; nothing when none was begun. */
+void wsc_beside_drop(struct wsc_beside *b);
+/** Write @p n bytes to `<path>.<pid>.tmp` and publish that as @p path, see wsc_beside_begin(); the
  *  folder exists.  On failure (WSC_IO, WSC_NOMEM) nothing is left beside it and an older file is
  *  untouched. */
 enum wsc_err wsc_file_replace(const char *path, const void *bytes, size_t n) WSC_CHECKED;

@@ -616,28 +616,30 @@ bool app_share_word(const char *a, const char *b)
     return false;
 }
 
-/* "--mode generate, or --requests" for "generate --requests". */
-static void spell_modes(const char *modes, char *text, size_t size)
+enum { MODES_SIZE = 128 };
+
+/* The modes of an option as alternatives; a word that begins with dashes is an option itself. */
+static const char *list_modes(const char *modes, char text[static MODES_SIZE])
 {
-    size_t used = 0;
-    for (const char *at = modes; *at && used < size; at += strspn(at, " ")) {
-        const int n = (int)strcspn(at, " ");
-        used += (size_t)snprintf(text + used, size - used, "%s%s%.*s", at == modes ? "" : ", or ",
-                                 *at == '-' ? "" : "--mode ", n, at);
-        at += n;
+    text[0] = '\0';
+    for (const char *m = modes; *m; m += strspn(m, " ")) {
+        const size_t used = strlen(text), n = strcspn(m, " ");
+        (void)snprintf(text + used, MODES_SIZE - used, "%s%s%.*s", used ? ", or " : "",
+                       *m == '-' ? "" : "--mode ", (int)n, m);
+        m += n;
     }
+    return text;
 }
 
 enum wsc_err app_check_mode(const struct app_call *call, const char *modes)
 {
     const struct app_option *o = NULL;
     while ((o = app_next_option(call->table, call->command, o))) {
-        char name[64], better[128] = "";
+        char name[64], others[MODES_SIZE];
         if (!o->modes || !*given_of(call, o) || app_share_word(o->modes, modes)) continue;
-        spell_modes(o->modes, better, sizeof better);
         return wsc_err_hint(
             WSC_RAISE(WSC_USAGE, "%s: has no effect in mode %s", label(o, name), modes), "%s",
-            better);
+            list_modes(o->modes, others));
     }
     return WSC_OK;
 }

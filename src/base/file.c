@@ -4,12 +4,14 @@
  * created equal": without the first the name may survive a crash and the data not). */
 #include <wsc/file.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -137,6 +139,96 @@ enum wsc_err wsc_file_publish(const char *tmp, const char *path)
     return sync_folder_of(path);
 }
 
+/* ---- new files beside older ones --------------------------------------------------------------
+ */
+
+static bool is_at(int fd, const char *path)
+{
+    struct stat here, there;
+    return !fstat(fd, &here) && !lstat(path, &there) && here.st_dev == there.st_dev &&
+           here.st_ino == there.st_ino;
+}
+
+/* The process that writes a file holds a lock on it, which ends with the process, on any host. */
+static void remove_unlocked(const char *path)
+{
+    const int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return;
+    if (!flock(fd, LOCK_EX | LOCK_NB) && is_at(fd, path)) (void)unlink(path);
+    (void)close(fd);
+}
+
+/* Is it the name @p base, a dot, a number and ".tmp"? */
+static bool is_beside(const char *name, const char *base)
+{
+    const size_t n = strlen(base);
+    if (strncmp(name, base, n) != 0 || name[n] != '.') return false;
+    const char *number = name + n + 1;
+    const size_t digits = strspn(number, "0123456789");
+    return digits && !strcmp(number + digits, ".tmp");
+}
+
+/* Errors do not matter: what stays is a file that nobody reads. */
+static void remove_left_over(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const int n = slash ? (int)(slash + 1 - path) : 0;
+    char *folder = wsc_asprintf(WSC_MEM_BASE, "%.*s", n ? n : 1, n ? path : ".");
+    DIR *d = folder ? opendir(folder) : NULL;
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+        char *left = is_beside(e->d_name, base)
+                         ? wsc_asprintf(WSC_MEM_BASE, "%.*s%s", n, path, e->d_name)
+                         : NULL;
+        if (left) remove_unlocked(left);
+        wsc_free(left);
+    }
+    if (d) (void)closedir(d);
+    wsc_free(folder);
+}
+
+/* Open and lock a file that still has its name then: until it is locked, another process may take
+ * it for one that was left over.  File systems without locks have none. */
+static int open_locked(const char *tmp)
+{
+    for (;;) {
+        const int fd = open(tmp, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (fd < 0) return fd;
+        while (flock(fd, LOCK_EX) && errno == EINTR)
+            ;
+        if (is_at(fd, tmp)) return fd;
+        (void)close(fd);
+    }
+}
+
+enum wsc_err wsc_beside_begin(struct wsc_beside *b, const char *path)
+{
+    b->lock = -1;
+    TRY_MEM(b->tmp, wsc_asprintf(WSC_MEM_BASE, "%s.%ld.tmp", path, (long)getpid()));
+    remove_left_over(path);
+    b->lock = open_locked(b->tmp);
+    if (b->lock >= 0) return WSC_OK;
+    const int why = errno;
+    wsc_free(b->tmp);
+    b->tmp = NULL;
+    return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(why));
+}
+
+void wsc_beside_drop(struct wsc_beside *b)
+{
+    if (!b->tmp) return;
+    (void)unlink(b->tmp); /* after publishing it has another name */
+    (void)close(b->lock);
+    wsc_free(b->tmp);
+    b->tmp = NULL;
+}
+
+enum wsc_err wsc_beside_end(struct wsc_beside *b, const char *path, enum wsc_err rc)
+{
+    if (!rc && b->tmp) rc = wsc_file_publish(b->tmp, path);
+    wsc_beside_drop(b);
+    return rc;
+}
+
 /* Write all bytes to @p tmp.  The error of fclose() counts too: on network file systems a full disk
  * is reported there.  The message names @p path, which the user knows. */
 static enum wsc_err write_new(const char *tmp, const char *path, const void *bytes, size_t n)
@@ -156,11 +248,7 @@ static enum wsc_err write_new(const char *tmp, const char *path, const void *byt
 
 enum wsc_err wsc_file_replace(const char *path, const void *bytes, size_t n)
 {
-    char *tmp;
-    TRY_MEM(tmp, wsc_asprintf(WSC_MEM_BASE, "%s.%ld.tmp", path, (long)getpid()));
-    enum wsc_err rc = write_new(tmp, path, bytes, n);
-    if (!rc) rc = wsc_file_publish(tmp, path);
-    if (rc) (void)unlink(tmp);
-    wsc_free(tmp);
-    return rc;
+    struct wsc_beside beside;
+    TRY(wsc_beside_begin(&beside, path));
+    return wsc_beside_end(&beside, path, write_new(beside.tmp, path, bytes, n));
 }

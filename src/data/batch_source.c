@@ -40,6 +40,17 @@ static enum wsc_err check_length(const struct data_source *s, const struct zoo_i
                      (long long)length, (long long)s->T, s->sinks ? " beside sink tokens" : "");
 }
 
+/* Either the files are empty, or data_subset chooses none of their samples. */
+static enum wsc_err no_samples(const struct data_source *s, const struct data_set *set)
+{
+    const char *path = s->file[set->first_file].path;
+    if (!set->n) return WSC_RAISE(WSC_FORMAT, "%s: the files of its data set hold no sample", path);
+    return WSC_RAISE(WSC_FORMAT,
+                     "%s: the files of its data set hold %lld sample%s, none of them in "
+                     "data_subset",
+                     path, (long long)set->n, set->n == 1 ? "" : "s");
+}
+
 /* Files of a data set with weight 0 are not even listed. */
 static enum wsc_err open_set(struct data_source *s, const struct zoo_input *input, int k)
 {
@@ -50,10 +61,7 @@ static enum wsc_err open_set(struct data_source *s, const struct zoo_input *inpu
     for (int i = 0; i < set->n_files; i++)
         TRY(data_source_look(s, set, &s->file[set->first_file + i]));
     data_source_choose(set, &input->data_subset[k]);
-    if (set->n_used < 1)
-        return WSC_RAISE(WSC_FORMAT, "%s: the files of its data set hold %lld samples%s",
-                         s->file[set->first_file].path, (long long)set->n,
-                         set->n ? ", none of them in data_subset" : "");
+    if (set->n_used < 1) return no_samples(s, set);
     set->n_epoch = set->n_used;
     return WSC_OK;
 }
@@ -173,6 +181,14 @@ void data_source_close(struct data_source **source)
 int64_t data_source_n_samples(const struct data_source *source)
 {
     return source->n_epoch;
+}
+
+int64_t data_source_left_out(const struct data_source *source)
+{
+    int64_t n = 0;
+    for (int i = 0; i < source->n_files; i++)
+        if (source->file[i].examples) n += data_examples_left_out(source->file[i].examples);
+    return n;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

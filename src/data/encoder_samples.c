@@ -442,7 +442,6 @@ static enum wsc_err find_columns(struct data_examples *e)
     return WSC_OK;
 }
 
-/* Lines for spans are one file, translations two. */
 static enum wsc_err open_file(struct data_examples *e, const char *targets)
 {
     const struct data_examples_shared *s = e->shared;
@@ -483,6 +482,21 @@ void data_examples_close(struct data_examples **examples)
     wsc_free(e);
 }
 
+int64_t data_examples_lines(const struct data_examples *e)
+{
+    return e->texts ? data_pair_texts_lines(e->texts) : data_examples_n(e);
+}
+
+bool data_examples_are_lines(const struct data_examples *e)
+{
+    return e->texts != NULL;
+}
+
+int64_t data_examples_left_out(const struct data_examples *e)
+{
+    return e->texts ? data_pair_texts_left_out(e->texts) : 0;
+}
+
 int64_t data_examples_n(const struct data_examples *e)
 {
     if (e->pairs) return data_seq2seq_n(e->pairs);
@@ -517,26 +531,34 @@ enum wsc_err data_examples_file(const struct zoo_input *input, const char *dir, 
     return data_meta_word(dir, k, 0, name);
 }
 
-enum wsc_err data_examples_targets(const struct zoo_input *input, const char *dir, int k,
-                                   char **path)
-{
-    *path = NULL;
-    if (input->samples != ZOO_SAMPLES_TRANSLATION) return WSC_OK;
-    return data_meta_target(dir, k, input->tgt_data_dir, path);
-}
-
 enum wsc_err data_examples_listed(const struct zoo_input *input, const char *dir, int k, int64_t *n)
 {
-    const struct layout *layout = &layouts[input->samples];
+    const bool translation = input->samples == ZOO_SAMPLES_TRANSLATION;
     char *word = NULL, *end = NULL;
     *n = DATA_NOT_LISTED;
-    if (layout->train || layout->lines) return WSC_OK;
-    TRY(data_meta_word(dir, k, 1, &word));
+    if (layouts[input->samples].train) return WSC_OK;
+    TRY(data_meta_word(dir, k, translation ? 2 : 1, &word));
     if (!word) return WSC_OK;
     *n = strtoll(word, &end, 10);
     enum wsc_err rc = WSC_OK;
     if (end == word || *end || *n < 0)
         rc = WSC_RAISE(WSC_FORMAT, "%s/meta.dat: \"%s\" is no number of samples", dir, word);
     wsc_free(word);
+    return rc;
+}
+
+enum wsc_err data_examples_targets(const struct zoo_input *input, const char *dir, int k,
+                                   char **path)
+{
+    char *name = NULL;
+    *path = NULL;
+    if (input->samples != ZOO_SAMPLES_TRANSLATION) return WSC_OK;
+    TRY(data_meta_word(dir, k, 1, &name));
+    if (!name)
+        return WSC_RAISE(WSC_FORMAT, "%s/meta.dat: number %d of its lines names no file of targets",
+                         dir, k + 1);
+    const char *folder = input->tgt_data_dir ? input->tgt_data_dir : dir;
+    const enum wsc_err rc = data_meta_path(folder, name, path);
+    wsc_free(name);
     return rc;
 }

@@ -21,13 +21,19 @@ void data_examples_unshare(struct data_examples_shared **shared);
 
 /** A file of samples. */
 struct data_examples;
-/** Open the file at @p path, of translations with the file @p targets, else NULL; @p shared is
- *  borrowed.  *@p out is NULL after an error. */
+/** Open the file at @p path; @p targets: that of the targets of translations, else NULL.  @p shared
+ *  is borrowed.  *@p out is NULL after an error. */
 enum wsc_err data_examples_open(struct data_examples **out, const char *path, const char *targets,
                                 struct data_examples_shared *shared) WSC_CHECKED;
 /** Free the object and set the pointer to NULL, which it may be before. */
 void data_examples_close(struct data_examples **examples);
 int64_t data_examples_n(const struct data_examples *e);
+/** What the list of a folder counts: lines of tokens, from which samples are made, else samples. */
+int64_t data_examples_lines(const struct data_examples *e);
+/** True when that is a number of lines. */
+bool data_examples_are_lines(const struct data_examples *e);
+/** Translations that are no sample, because a side is empty or too long. */
+int64_t data_examples_left_out(const struct data_examples *e);
 /** Read sample @p i as rows (DATA_ENCODER_ROWS, T), for packed texts (DATA_PACKED_ROWS, T), and its
  *  target. @p draw is the number of its random choices: an equal number selects equal tokens. */
 enum wsc_err data_examples_read(struct data_examples *e, int64_t i, uint64_t draw, int32_t *rows,
@@ -40,11 +46,13 @@ bool data_examples_are_h5(const struct zoo_input *input);
 enum wsc_err data_examples_file(const struct zoo_input *input, const char *dir, int k,
                                 char **name) WSC_CHECKED;
 enum { DATA_NOT_LISTED = -1 };
-/** The number of samples that the list has for file number @p k, or DATA_NOT_LISTED. */
+/** The number that the list has for file number @p k, see data_examples_lines(), or
+ *  DATA_NOT_LISTED. */
 enum wsc_err data_examples_listed(const struct zoo_input *input, const char *dir, int k,
                                   int64_t *n) WSC_CHECKED;
-/** The file of targets of file number @p k of directory @p dir, for translations, else NULL; *@p
- * path is the caller's. */
+/** Path of the targets of translations whose sources are file number @p k: a name of meta.dat, in
+ *  tgt_data_dir or in @p dir.  Owned by the caller; NULL for other samples.  WSC_FORMAT: meta.dat
+ *  names none. */
 enum wsc_err data_examples_targets(const struct zoo_input *input, const char *dir, int k,
                                    char **path) WSC_CHECKED;
 #endif

@@ -41,14 +41,12 @@ enum wsc_err data_meta_word(const char *dir, int k, int word, char **name)
     return rc;
 }
 
-enum wsc_err data_meta_target(const char *dir, int k, const char *target_dir, char **path)
+enum wsc_err data_meta_path(const char *dir, const char *name, char **path)
 {
-    char *target = NULL;
-    TRY(data_meta_word(dir, k, 1, &target));
-    if (!target)
-        return WSC_RAISE(WSC_FORMAT, "%s/meta.dat: file %d has no file of targets after it", dir,
-                         k + 1);
-    *path = wsc_asprintf(WSC_MEM_DATA, "%s/%s", target_dir ? target_dir : dir, target);
-    wsc_free(target);
-    return *path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path of targets");
+    const size_t n = strlen(dir);
+    if (*name == '/')
+        *path = wsc_strdup(WSC_MEM_DATA, name);
+    else
+        *path = wsc_asprintf(WSC_MEM_DATA, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+    return *path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path of samples");
 }

@@ -7,6 +7,7 @@
 #include "pair_texts.h"
 #include "encoder_rows.h"
 
+#include <wsc/data.h>
 #include <wsc/mem.h>
 #include <wsc/rng.h>
 
@@ -34,21 +35,52 @@ struct data_pair_texts {
 /* ---- which samples there are ------------------------------------------------------------------
  */
 
-/* Tokens of source and target of a piece of @p n tokens, each with one more for the end. */
-static void corrupted(int64_t n, int64_t *source, int64_t *target)
+/* Tokens that are replaced, and their spans. */
+struct noise {
+    int64_t tokens, spans;
+};
+
+/* What is replaced of a piece of @p n tokens, as the Model Zoo counts before it cuts pieces. */
+static struct noise planned_noise(int64_t n)
 {
-    const double noise = rint((double)n * noise_density), spans = rint(noise / mean_span);
-    *source = n - (int64_t)noise + (int64_t)spans + 1;
-    *target = (int64_t)noise + (int64_t)spans + 1;
+    const double tokens = rint((double)n * noise_density);
+    return (struct noise){(int64_t)tokens, (int64_t)rint(tokens / mean_span)};
 }
 
-/* Find the longest piece whose source fits. */
+/* What is replaced of a sample of @p n tokens, at least two: at least one token each is replaced
+ * and kept. */
+static struct noise noise_of(int64_t n)
+{
+    struct noise noise = planned_noise(n);
+    if (noise.tokens < 1) noise.tokens = 1;
+    if (noise.tokens > n - 1) noise.tokens = n - 1;
+    noise.spans = (int64_t)rint((double)noise.tokens / mean_span);
+    if (noise.spans < 1) noise.spans = 1;
+    return noise;
+}
+
+/* Tokens of the longest piece whose source fits, with one more for the end. */
+static int64_t longest_piece(int64_t T_source)
+{
+    for (int64_t n = T_source;; n++) {
+        const struct noise noise = planned_noise(n);
+        if (n - noise.tokens + noise.spans + 1 >= T_source) return n;
+    }
+}
+
+int64_t data_span_sentinels(int64_t T_source)
+{
+    const int64_t n = longest_piece(T_source);
+    return noise_of(n < 2 ? 2 : n).spans;
+}
+
+/* The longest pieces have the longest targets: their tokens, a sentinel for each span that is kept,
+ * and the end. */
 static enum wsc_err set_most(struct data_pair_texts *t)
 {
-    int64_t source, target;
-    t->most = t->rules->T_source;
-    for (corrupted(t->most, &source, &target); source < t->rules->T_source;)
-        corrupted(++t->most, &source, &target);
+    t->most = longest_piece(t->rules->T_source);
+    const struct noise noise = noise_of(t->most < 2 ? 2 : t->most);
+    const int64_t target = noise.tokens + noise.spans + 1;
     if (target <= t->rules->T_target) return WSC_OK;
     return WSC_RAISE(WSC_CONFIG,
                      "tgt_max_sequence_length: %lld tokens, but the spans of sources of %lld need "
@@ -79,7 +111,7 @@ static enum wsc_err pair_lines(struct data_pair_texts *t)
 {
     const struct data_pair_rules *r = t->rules;
     t->most = r->T_source > r->T_target ? r->T_source : r->T_target;
-    for (int64_t i = 0; i < t->source.n && i < t->target.n; i++) {
+    for (int64_t i = 0; i < t->source.n; i++) {
         const int64_t n = data_lines_count(&t->source, i), m = data_lines_count(&t->target, i);
         if (n > 0 && n < r->T_source && m > 0 && m < r->T_target) TRY(add_piece(t, i, 0));
     }
@@ -90,6 +122,9 @@ static enum wsc_err open_files(struct data_pair_texts *t, const char *path, cons
 {
     TRY(data_lines_open(&t->source, path));
     if (targets) TRY(data_lines_open(&t->target, targets));
+    if (targets && t->target.n != t->source.n)
+        return WSC_RAISE(WSC_FORMAT, "%s: has %lld lines, but its targets in %s have %lld", path,
+                         (long long)t->source.n, targets, (long long)t->target.n);
     TRY(t->spans ? cut_lines(t) : pair_lines(t));
     TRY_NEW(t->tokens, WSC_MEM_DATA, t->most + 1);
     TRY_NEW(t->noise, WSC_MEM_DATA, t->most + 1);
@@ -128,6 +163,16 @@ int64_t data_pair_texts_n(const struct data_pair_texts *t)
     return t->n;
 }
 
+int64_t data_pair_texts_lines(const struct data_pair_texts *t)
+{
+    return t->source.n;
+}
+
+int64_t data_pair_texts_left_out(const struct data_pair_texts *t)
+{
+    return t->spans ? 0 : t->source.n - t->n;
+}
+
 /* ---- spans ------------------------------------------------------------------------------------
  */
 
@@ -161,14 +206,12 @@ static void choose_noise(const struct data_pair_texts *t, int64_t n, struct draw
                          int32_t *lengths)
 {
     const int64_t N = n < 2 ? 2 : n;
-    int64_t noise = (int64_t)rint((double)N * noise_density);
-    noise = noise < 1 ? 1 : noise > N - 1 ? N - 1 : noise;
-    int64_t spans = (int64_t)rint((double)noise / mean_span), at = 0;
-    if (spans < 1) spans = 1;
-    int32_t *kept = lengths, *left_out = lengths + spans;
-    cut(d, noise, spans, left_out);
-    cut(d, N - noise, spans, kept);
-    for (int64_t s = 0; s < spans; s++) {
+    const struct noise noise = noise_of(N);
+    int64_t at = 0;
+    int32_t *kept = lengths, *left_out = lengths + noise.spans;
+    cut(d, noise.tokens, noise.spans, left_out);
+    cut(d, N - noise.tokens, noise.spans, kept);
+    for (int64_t s = 0; s < noise.spans; s++) {
         for (int32_t i = 0; i < kept[s] && at < n; i++)
             t->noise[at++] = false;
         for (int32_t i = 0; i < left_out[s] && at < n; i++)

@@ -5,6 +5,7 @@
 #include "bert_files.h"
 #include "encoder_shared.h"
 #include "file_sum.h"
+#include "meta_files.h"
 #include "source_state.h"
 
 #include <wsc/mem.h>
@@ -39,10 +40,9 @@ static bool is_sample_file(const char *name)
 
 static enum wsc_err add_entry(struct data_source *s, const char *dir, const char *name)
 {
-    size_t length = strlen(dir);
-    const char *slash = length && dir[length - 1] == '/' ? "" : "/";
-    char *path = wsc_asprintf(WSC_MEM_DATA, "%s%s%s", dir, slash, name);
-    enum wsc_err rc = path ? add_file(s, path) : WSC_NOMEM;
+    char *path;
+    TRY(data_meta_path(dir, name, &path));
+    enum wsc_err rc = add_file(s, path);
     if (rc) wsc_free(path);
     return rc;
 }
@@ -235,6 +235,18 @@ static enum wsc_err check_gpt_file(struct data_source *s, struct data_file *f)
     return T == s->T ? WSC_OK : wrong_length(s, f, T);
 }
 
+/* A file of lines is listed with their number, of which samples are made. */
+static enum wsc_err check_listed(const struct data_file *f)
+{
+    if (f->listed == DATA_NOT_LISTED) return WSC_OK;
+    const int64_t lines = data_examples_lines(f->examples);
+    if (f->listed == lines) return WSC_OK;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_FORMAT, "%s: has %lld %s, but meta.dat lists %lld", f->path, (long long)lines,
+                  data_examples_are_lines(f->examples) ? "lines" : "samples", (long long)f->listed),
+        "the file may be incomplete; else correct the list");
+}
+
 enum wsc_err data_source_look(struct data_source *s, struct data_set *set, struct data_file *f)
 {
     if (s->shared)
@@ -242,10 +254,7 @@ enum wsc_err data_source_look(struct data_source *s, struct data_set *set, struc
     else
         TRY(check_gpt_file(s, f));
     const int64_t n = s->shared ? data_examples_n(f->examples) : n_of(f);
-    if (f->listed != DATA_NOT_LISTED && f->listed != n)
-        return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: has %lld samples, but meta.dat lists %lld",
-                                      f->path, (long long)n, (long long)f->listed),
-                            "the file may be incomplete; else correct the list");
+    TRY(check_listed(f));
     f->first = set->n;
     if (__builtin_add_overflow(set->n, n, &set->n) || set->n > DATA_MAX_SAMPLES)
         return WSC_RAISE(WSC_FORMAT, "%s: too many samples", f->path);
@@ -338,10 +347,13 @@ enum wsc_err data_source_sums(const struct data_source *source, int64_t most,
     const struct data_source *s = source;
     const char **path;
     *n = 0;
-    TRY_NEW(path, WSC_MEM_DATA, s->n_files + MOST_BESIDE);
-    for (int i = 0; i < s->n_files; i++)
-        path[i] = s->file[i].path;
-    const int all = s->n_files + files_beside(s, path + s->n_files);
+    int all = 0;
+    TRY_NEW(path, WSC_MEM_DATA, 2 * s->n_files + MOST_BESIDE);
+    for (int i = 0; i < s->n_files; i++) {
+        path[all++] = s->file[i].path;
+        if (s->file[i].targets) path[all++] = s->file[i].targets;
+    }
+    all += files_beside(s, path + all);
     const int64_t part = bytes_of(path, all) <= most ? most : most / (all ? all : 1);
     *sums = wsc_alloc(WSC_MEM_DATA, (size_t)all + 1, sizeof **sums);
     enum wsc_err rc =

@@ -14,9 +14,9 @@
 
 struct data_file {
     char *path;
-    char *targets;  /* file of the translations' targets; NULL: none */
+    char *targets;  /* file of the targets of its translations; NULL for other samples */
     int64_t first;  /* index of its first sample in its data set */
-    int64_t listed; /* number of its samples by the list of its folder, or DATA_NOT_LISTED */
+    int64_t listed; /* data_examples_listed() */
     struct store_samples *open;
     struct data_pairs *pairs;       /* open file of pairs, instead of `open` */
     struct data_examples *examples; /* open file of encoders, never closed */

@@ -6,6 +6,7 @@
 #include <wsc/job.h>
 
 #include <wsc/check.h>
+#include <wsc/data.h>
 #include <wsc/log.h>
 
 #include <stdio.h>
@@ -196,6 +197,27 @@ static void warn_of_large_mesh(const struct hw_wafer *w)
                 (long long)w->pe_cols, (long long)w->pe_rows);
 }
 
+/* With fewer sentinels than spans the Model Zoo takes the last tokens of the vocabulary too. */
+static void warn_of_sentinels(const struct zoo_input *in, const char *key)
+{
+    if (in->samples != ZOO_SAMPLES_SPANS) return;
+    const int64_t n = data_span_sentinels(in->max_sequence_length);
+    if (in->extra_ids >= n) return;
+    WSC_WARNING("%s: %lld sentinel%s, but sources of %lld tokens have up to %lld spans: the last "
+                "tokens of the vocabulary are sentinels too",
+                key, (long long)in->extra_ids, in->extra_ids == 1 ? "" : "s",
+                (long long)in->max_sequence_length, (long long)n);
+}
+
+/* Warnings about the inputs whose samples the run reads. */
+static void warn_of_inputs(const struct job *job)
+{
+    const struct zoo_params *p = job->params;
+    const enum zoo_mode mode = p->runconfig.mode;
+    if (zoo_mode_trains(mode)) warn_of_sentinels(&p->train_input, "train_input.extra_ids");
+    if (zoo_mode_evaluates(mode)) warn_of_sentinels(&p->eval_input, "eval_input.extra_ids");
+}
+
 enum wsc_err job_check(const struct job *job)
 {
     TRY(check_diffusion(job));
@@ -204,6 +226,7 @@ enum wsc_err job_check(const struct job *job)
     if (job->dump_gradients && !job->values)
         return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");
     if (!job->values) warn_without_values(job);
+    if (job->values) warn_of_inputs(job);
     if (job->numerics == KERNELS_MESH && job->params->model.recompute)
         WSC_WARNING("model.recompute: without effect on the mesh");
     if (job->numerics == KERNELS_MESH) warn_of_large_mesh(&job->cluster->wafer);

@@ -396,11 +396,14 @@ static struct job_performance performance(const struct job_state *s)
     return p;
 }
 
-enum wsc_err job_write_performance(struct job_state *s)
+/* A run that was stopped leaves its totals too: one that resumes in the evaluation after the last
+ * step trains nothing, and keeps the file. */
+enum wsc_err job_write_performance(struct job_state *s, bool show)
 {
     TRY(job_find_fault_costs(s));
     const struct job_performance p = performance(s);
     TRY(job_performance_write(s->job->params->runconfig.model_dir, &p));
+    if (!show) return WSC_OK;
     if (s->result.n_kernels && !s->job->json)
         TRY(job_kernels_print(s->result.kernel, s->result.n_kernels));
     if (s->result.n_carried && !s->job->json) TRY(job_payload_print(&p.payload));

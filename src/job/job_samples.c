@@ -41,6 +41,48 @@ static void warn_of_repeats(const struct job_state *s)
                 (long long)batch, (long long)n);
 }
 
+/* Translations with an empty or a too long side are no samples, as in the Model Zoo. */
+static void warn_of_left_out(const struct job_state *s, const char *section,
+                             const struct data_source *source)
+{
+    const int64_t n = comm_max(s->comm, source ? data_source_left_out(source) : 0);
+    if (n < 1 || comm_rank(s->comm)) return;
+    WSC_WARNING("%s: %lld translation%s left out: a side is empty, or not shorter than its "
+                "max_sequence_length",
+                section, (long long)n, n == 1 ? " is" : "s are");
+}
+
+/* An input that does not repeat has samples for the batches that the run reads of it. */
+static enum wsc_err check_end(const struct job_state *s, const struct job_phase *phase,
+                              const struct zoo_input *in, const char *key, int64_t first,
+                              int64_t n_batches)
+{
+    const int64_t batch = phase->batch.batch_size;
+    const int64_t n = comm_max(s->comm, phase->source ? data_source_n_samples(phase->source) : 0);
+    const int64_t have = n > first ? (n - first) / batch : 0;
+    if (in->repeat || n_batches <= have) return WSC_OK;
+    (void)WSC_RAISE(WSC_CONFIG,
+                    "%s: is false, and the data have %lld samples: after sample %lld there are "
+                    "%lld batches of %lld, and the run reads %lld",
+                    zoo_params_place(s->job->params, key), (long long)n, (long long)first,
+                    (long long)have, (long long)batch, (long long)n_batches);
+    return wsc_err_hint(WSC_CONFIG, "--set %s=true, or fewer %s", key,
+                        in->trains ? "steps: --num_steps, --max_steps" : "runconfig.eval_steps");
+}
+
+enum wsc_err job_check_ends(const struct job_state *s)
+{
+    const struct zoo_params *p = s->job->params;
+    if (!s->job->values) return WSC_OK;
+    if (job_trains(s))
+        TRY(check_end(s, &s->train, &p->train_input, "train_input.repeat", s->at.samples,
+                      s->run.last_step - s->at.step));
+    if (job_evaluates(s) && !s->scoring && p->runconfig.eval_steps != CONF_NULL)
+        TRY(check_end(s, &s->eval, &p->eval_input, "eval_input.repeat", 0,
+                      p->runconfig.eval_steps));
+    return WSC_OK;
+}
+
 /* The ranks that read samples have the same ones (job_same.c), so the first of them looks. */
 enum wsc_err job_identify_samples(struct job_state *s, bool *report)
 {
@@ -53,6 +95,8 @@ enum wsc_err job_identify_samples(struct job_state *s, bool *report)
     samples->n = comm_max(s->comm, samples->n);
     samples->hash = comm_max(s->comm, samples->hash);
     warn_of_repeats(s);
+    warn_of_left_out(s, "train_input", source);
+    warn_of_left_out(s, "eval_input", s->eval.source);
     return WSC_OK;
 }
 

@@ -163,37 +163,6 @@ static void log_last_step(const struct job_state *s)
              s->run.num_steps == 1 ? "" : "s", (long long)s->at.step, (long long)rc->max_steps);
 }
 
-/* Data that do not repeat have to last for @p n_batches from sample @p first on. */
-static enum wsc_err check_data_end(const struct job_state *s, const struct job_phase *phase,
-                                   const struct zoo_input *input, const char *section,
-                                   int64_t first, int64_t n_batches)
-{
-    const int64_t batch = phase->batch.batch_size;
-    if (input->repeat || !s->job->values) return WSC_OK;
-    const int64_t have =
-        comm_max(s->comm, phase->source ? data_source_n_samples(phase->source) : 0);
-    const int64_t last = have > first ? (have - first) / batch : 0;
-    if (n_batches <= last) return WSC_OK;
-    return wsc_err_hint(
-        WSC_RAISE(WSC_CONFIG,
-                  "%s.repeat is false: %lld batches of %lld are asked for, and the data last for "
-                  "%lld (%lld samples, of which %lld came before)",
-                  section, (long long)n_batches, (long long)batch, (long long)last, (long long)have,
-                  (long long)first),
-        "fewer steps, or repeat: true");
-}
-
-static enum wsc_err check_data_ends(const struct job_state *s)
-{
-    const struct zoo_params *p = s->job->params;
-    const int64_t n_eval = p->runconfig.eval_steps;
-    if (job_trains(s))
-        TRY(check_data_end(s, &s->train, &p->train_input, "train_input", s->at.samples,
-                           s->run.last_step - s->at.step));
-    if (!job_evaluates(s) || s->scoring || n_eval == CONF_NULL) return WSC_OK;
-    return check_data_end(s, &s->eval, &p->eval_input, "eval_input", 0, n_eval);
-}
-
 /* Samples and tokens are counted too, and there are more of them than steps. */
 static enum wsc_err check_counts(const struct job_state *s)
 {
@@ -332,7 +301,7 @@ enum wsc_err job_set_up(struct job_state *s, bool *report)
     if (job_trains(s) && s->run.planned_last_step < 0)
         s->at.samples += s->job->params->runconfig.skip_samples;
     TRY(comm_agree(s->comm, check_counts(s), report));
-    TRY(comm_agree(s->comm, check_data_ends(s), report));
+    TRY(comm_agree(s->comm, job_check_ends(s), report));
     if (job_trains(s)) TRY(comm_agree(s->comm, job_set_aside(s), report));
     TRY(comm_agree(s->comm, open_metrics(s), report));
     s->run.first_step = s->at.step;

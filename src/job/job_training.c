@@ -178,15 +178,8 @@ static enum wsc_err repeat_evaluation(struct job_state *s)
 
 /* Train to the last step, with what falls due between them; a loss of memory takes the loop back to
  * the step of a checkpoint. */
-enum wsc_err job_train(struct job_state *s)
+static enum wsc_err train_all(struct job_state *s)
 {
-    const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    if (s->job->values && rc->save_initial_checkpoint && s->at.step == 0) TRY(job_save(s));
-    if (s->at.step == s->run.last_step)
-        WSC_WARNING("nothing to train: step %lld has reached runconfig.max_steps",
-                    (long long)s->at.step);
-    out_progress_at(job_progress_name(s, "train"), 0, s->run.last_step - s->run.first_step, NULL);
-    s->log.loop_end = s->at.step;
     if (s->at.eval_due && job_evaluates(s)) TRY(repeat_evaluation(s));
     job_record_plan(s, s->at.step, s->run.last_step);
     while (s->at.step < s->run.last_step) {
@@ -200,13 +193,34 @@ enum wsc_err job_train(struct job_state *s)
         if (s->at.step == stop) TRY(after_training(s));
         if (s->stop.signal && s->at.step < s->run.last_step) return job_stop_here(s);
     }
+    return WSC_OK;
+}
+
+static void log_end(const struct job_state *s)
+{
     out_progress_hide();
     WSC_INFO("Training completed successfully!");
     const double host_s = wsc_clock_s() - s->log.host_start_s;
     WSC_INFO("Processed %lld training sample(s) in %.2f seconds of this host.",
              (long long)((s->at.step - s->run.first_step) * s->train.batch.batch_size), host_s);
+}
+
+enum wsc_err job_train(struct job_state *s)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    if (s->job->values && rc->save_initial_checkpoint && s->at.step == 0) TRY(job_save(s));
+    if (s->at.step == s->run.last_step)
+        WSC_WARNING("nothing to train: step %lld has reached runconfig.max_steps",
+                    (long long)s->at.step);
+    out_progress_at(job_progress_name(s, "train"), 0, s->run.last_step - s->run.first_step, NULL);
+    s->log.loop_end = s->at.step;
+    const enum wsc_err end = train_all(s);
+    const bool stopped = end == WSC_INTERRUPTED; /* on all ranks */
+    if (end && !stopped) return end;
+    if (!stopped) log_end(s);
     job_measure_host(s);
     collect_kernels(s);
     TRY(job_log_carried(s));
-    return comm_rank(s->comm) == 0 ? job_write_performance(s) : WSC_OK;
+    if (comm_rank(s->comm) == 0) TRY(job_write_performance(s, !stopped));
+    return end;
 }

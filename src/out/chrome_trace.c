@@ -16,7 +16,8 @@
 /* The first failure stays in rc; errors of the file show at the end, by ferror(). */
 struct out_trace {
     FILE *file;
-    char *path, *beside; /* owned */
+    char *path; /* owned */
+    struct wsc_beside beside;
     bool any;
     enum wsc_err rc;
 };
@@ -27,15 +28,13 @@ enum wsc_err out_trace_open(struct out_trace **out, const char *path)
     TRY_NEW(t, WSC_MEM_REPORT, 1);
     *out = t;
     t->path = wsc_strdup(WSC_MEM_REPORT, path);
-    t->beside = wsc_asprintf(WSC_MEM_REPORT, "%s.%ld.tmp", path, (long)getpid());
-    t->file = t->path && t->beside ? fopen(t->beside, "w") : NULL;
+    enum wsc_err rc = t->path ? wsc_beside_begin(&t->beside, path) : WSC_NOMEM;
+    t->file = rc ? NULL : fopen(t->beside.tmp, "w");
     if (t->file) {
         (void)fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [", t->file);
         return WSC_OK;
     }
-    enum wsc_err rc = t->path && t->beside
-                          ? WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno))
-                          : WSC_NOMEM;
+    if (!rc) rc = WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
     t->rc = rc;
     (void)!out_trace_close(out);
     return rc;
@@ -102,15 +101,13 @@ void out_trace_arrow(struct out_trace *t, int64_t id, bool head, int group, int 
 /* End the list, close, publish; a trace that is not complete is removed. */
 static enum wsc_err finish(struct out_trace *t)
 {
-    if (!t->file) return t->rc;
+    if (!t->file) return wsc_beside_end(&t->beside, t->path, t->rc);
     (void)fputs("\n]}\n", t->file);
     bool bad = fflush(t->file) || ferror(t->file);
     if (fclose(t->file)) bad = true;
     if (!t->rc && bad)
         t->rc = WSC_RAISE(WSC_IO, "%s: cannot be written: %s", t->path, strerror(errno));
-    if (!t->rc) t->rc = wsc_file_publish(t->beside, t->path);
-    if (t->rc) (void)unlink(t->beside);
-    return t->rc;
+    return wsc_beside_end(&t->beside, t->path, t->rc);
 }
 
 enum wsc_err out_trace_close(struct out_trace **t)
@@ -118,7 +115,6 @@ enum wsc_err out_trace_close(struct out_trace **t)
     if (!*t) return WSC_OK;
     enum wsc_err rc = finish(*t);
     wsc_free((*t)->path);
-    wsc_free((*t)->beside);
     wsc_free(*t);
     *t = NULL;
     return rc;

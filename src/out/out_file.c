@@ -76,16 +76,12 @@ enum wsc_err out_append(int fd, const char *path, const struct wsc_text *t)
 enum wsc_err out_can_write(const char *path)
 {
     struct stat info;
-    char *beside;
-    TRY_MEM(beside, wsc_asprintf(WSC_MEM_REPORT, "%s.%ld.tmp", path, (long)getpid()));
-    FILE *file = fopen(beside, "w");
-    int why = !stat(path, &info) && S_ISDIR(info.st_mode) ? EISDIR : file ? 0 : errno;
-    if (file) {
-        (void)fclose(file);
-        (void)unlink(beside);
-    }
-    wsc_free(beside);
-    return why ? WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(why)) : WSC_OK;
+    struct wsc_beside beside;
+    if (!stat(path, &info) && S_ISDIR(info.st_mode))
+        return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(EISDIR));
+    TRY(wsc_beside_begin(&beside, path));
+    wsc_beside_drop(&beside);
+    return WSC_OK;
 }
 
 enum wsc_err out_write_text(const char *path, const char *text)

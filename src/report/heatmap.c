@@ -236,23 +236,20 @@ static WSC_CHECKED enum wsc_err draw(const char *dir, const char *name, struct w
                                      const struct report_heatmap *map)
 {
     enum wsc_err rc = WSC_NOMEM;
+    struct wsc_beside picture = {0};
     char *script = wsc_asprintf(WSC_MEM_REPORT, "%s.%ld.gp", name, (long)getpid());
-    char *picture = wsc_asprintf(WSC_MEM_REPORT, "%s.%ld.tmp", name, (long)getpid());
     char *script_path = script ? out_file_path(dir, script) : NULL;
-    char *picture_path = picture ? out_file_path(dir, picture) : NULL;
     char *path = out_file_path(dir, name);
-    if (!script_path || !picture_path || !path) goto cleanup;
-    TRY_GOTO(make_script(t, map, picture), cleanup);
+    if (!script_path || !path) goto cleanup;
+    TRY_GOTO(wsc_beside_begin(&picture, path), cleanup);
+    TRY_GOTO(make_script(t, map, strrchr(picture.tmp, '/') + 1), cleanup);
     TRY_GOTO(out_write_text(script_path, t->bytes), cleanup);
-    TRY_GOTO(out_gnuplot_run(dir, script), cleanup);
-    rc = wsc_file_publish(picture_path, path);
+    rc = out_gnuplot_run(dir, script);
 cleanup:
+    rc = wsc_beside_end(&picture, path, rc);
     if (script_path) (void)unlink(script_path);
-    if (rc && picture_path) (void)unlink(picture_path);
     wsc_free(script);
-    wsc_free(picture);
     wsc_free(script_path);
-    wsc_free(picture_path);
     wsc_free(path);
     return rc;
 }

@@ -318,14 +318,11 @@ static enum wsc_err write_file(struct timeline_goal_file *g, const char *tmp, co
 /* Written beside @p path, which then appears whole. */
 static enum wsc_err write_beside(struct timeline_goal_file *g, const char *path)
 {
-    char *tmp;
-    TRY_MEM(tmp, wsc_asprintf(WSC_MEM_TIMELINE, "%s.%ld.tmp", path, (long)getpid()));
-    enum wsc_err rc = write_file(g, tmp, path);
+    struct wsc_beside beside;
+    TRY(wsc_beside_begin(&beside, path));
+    const enum wsc_err rc = write_file(g, beside.tmp, path);
     if (g->file) (void)fclose(g->file);
-    if (!rc) rc = wsc_file_publish(tmp, path);
-    if (rc) (void)unlink(tmp);
-    wsc_free(tmp);
-    return rc;
+    return wsc_beside_end(&beside, path, rc);
 }
 
 enum wsc_err timeline_goal(const struct timeline *t, const char *path)

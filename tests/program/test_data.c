@@ -260,35 +260,45 @@ TEST(data, a_mixture_gives_the_same_values_on_any_systems_and_ranks)
     }
 }
 
-#define ONCE "%s --set train_input.repeat=false --set train_input.num_samples=20 --model_dir %s "
-
-/* Twenty samples are two batches of eight, whether they are taken at once or after a resumption. */
-TEST(data, data_that_do_not_repeat_last_for_the_whole_run)
+static void expect_end(const char *options, const char *message)
 {
-    static const struct {
-        const char *ranks, *options, *why; /* NULL: the run ends well */
-    } row[] = {
-        {"", "--num_steps 3",
-         "train_input.repeat is false: 3 batches of 8 are asked for, and the data last for 2 (20 "
-         "samples, of which 0 came before)"},
-        {"mpirun --quiet -n 3 ", "--num_steps 1 --set runconfig.skip_samples=16",
-         "1 batches of 8 are asked for, and the data last for 0 (20 samples, of which 16 came"},
-        {"",
-         "--mode eval --set eval_input.repeat=false --set eval_input.num_samples=20 "
-         "--set runconfig.eval_steps=3",
-         "eval_input.repeat is false: 3 batches of 8 are asked for, and the data last for 2"},
-        {"", "--num_steps 2 --set runconfig.checkpoint_steps=2", NULL},
-        {"", "--num_steps 1", "1 batches of 8 are asked for, and the data last for 0 (20 samples"}};
+    struct spawn_result r;
+    spawn_run(&r, "%s --model_dir %s --num_csx 2 %s", job_tiny(), job_path("once"), options);
+    T_EQ(r.status, 2);
+    if (!strstr(r.err, message)) T_STR(r.err, message);
+    CU_ASSERT_PTR_NULL(strstr(r.out, "Step="));
+    spawn_free(&r);
+}
+
+/* How many batches there are is known before the first step. */
+TEST(data, data_that_do_not_repeat_are_compared_with_the_steps)
+{
+    struct job_metrics m;
     char dir[160];
+    expect_end("--set train_input.repeat=false --set train_input.num_samples=20 --num_steps 3",
+               "train_input.repeat: is false, and the data have 20 samples: after sample 0 there "
+               "are 2 batches of 8, and the run reads 3; hint: --set train_input.repeat=true, or "
+               "fewer steps");
+    expect_end("--mode train_and_eval --set eval_input.repeat=false --set "
+               "eval_input.num_samples=20 --num_steps 3",
+               "eval_input.repeat: is false, and the data have 20 samples: after sample 0 there "
+               "are 2 batches of 8, and the run reads 4; hint: --set eval_input.repeat=true, or "
+               "fewer runconfig.eval_steps");
     (void)snprintf(dir, sizeof dir, "%s", job_path("once"));
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        struct spawn_result r;
-        spawn_run(&r, "%s" ONCE "%s", row[i].ranks, job_tiny(), dir, row[i].options);
-        T_EQ(r.status, row[i].why ? 2 : 0);
-        CU_ASSERT(!row[i].why || strstr(r.err, row[i].why) != NULL);
-        if (row[i].why && !strstr(r.err, row[i].why)) (void)fprintf(stderr, "%s\n", r.err);
-        spawn_free(&r);
-    }
+    for (int i = 0; i < 2; i++)
+        CU_ASSERT_FATAL(spawn_ok("%s %s --set train_input.repeat=false --set "
+                                 "train_input.num_samples=20 --num_steps 1 --set "
+                                 "runconfig.log_steps=5 --model_dir %s",
+                                 i ? "mpirun --quiet -n 3" : "", job_tiny(), dir));
+    CU_ASSERT(job_read(dir, &m) && m.n == 2 && m.step[1].step == 2);
+    struct spawn_result r;
+    spawn_run(&r,
+              "mpirun --quiet -n 3 %s --set train_input.repeat=false --set "
+              "train_input.num_samples=20 --num_steps 1 --model_dir %s",
+              job_tiny(), dir);
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "after sample 16 there are 0 batches of 8"));
+    spawn_free(&r);
 }
 
 TEST(data, a_batch_above_the_number_of_samples_warns_once)

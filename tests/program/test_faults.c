@@ -164,6 +164,32 @@ static void stop_in_evaluation(const char *options)
     CU_ASSERT(spawn_ok(compare, straight, dir, dir, straight, dir));
 }
 
+/* The run that was stopped has trained all steps; the one that resumes trains none, and keeps its
+ * totals.  Of what a killed run leaves beside metrics.jsonl nothing stays. */
+TEST(faults, asked_to_stop_in_the_last_evaluation)
+{
+    static const char last[] = "--mode train_and_eval --max_steps 4 --set "
+                               "runconfig.eval_frequency=4 --set runconfig.eval_steps=1500";
+    char dir[160], command[2048];
+    struct job_metrics m;
+    struct spawn s;
+    struct spawn_result r;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("stopped"));
+    (void)snprintf(command, sizeof command, "exec %s %s --model_dir %s", job_tiny(), last, dir);
+    CU_ASSERT_FATAL(spawn_start(&s, command));
+    while (!spawn_ended(&s) && (!job_read(dir, &m) || m.n < 4))
+        fault_sleep_ms(10);
+    (void)kill(s.pid, SIGTERM);
+    spawn_wait(&s, 20, &r);
+    T_EQ(r.status, 5);
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("grep -q '\"steps\": 4,' %s/performance.json", dir));
+    CU_ASSERT(spawn_ok("echo '{' >%s/metrics.jsonl.4194304.tmp", dir));
+    CU_ASSERT(spawn_ok("%s", command + strlen("exec ")));
+    CU_ASSERT(spawn_ok("grep -q '\"steps\": 4,' %s/performance.json", dir));
+    CU_ASSERT(spawn_ok("! ls %s | grep -F .tmp", dir));
+}
+
 /* The repeated evaluation has the machine of step 4: without what is lost, with what is slow. */
 TEST(faults, asked_to_stop_in_an_evaluation)
 {

@@ -189,7 +189,7 @@ TEST(seq2seq, translations_in_subfolders)
     CU_ASSERT_FATAL(spawn_ok("echo 'de/a.txt' > %s/meta.dat", pairs));
     spawn_run(&r, "\"$WSC\" run --params %s/t5.yaml --model_dir %s %s", corpus(), dir, options);
     T_EQ(r.status, 1);
-    CU_ASSERT(strstr(r.err, "meta.dat: file 1 has no file of targets after it") != NULL);
+    CU_ASSERT(strstr(r.err, "meta.dat: number 1 of its lines names no file of targets") != NULL);
     if (r.status != 1) (void)fprintf(stderr, "%s\n", r.err);
     spawn_free(&r);
 }

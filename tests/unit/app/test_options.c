@@ -230,7 +230,7 @@ static const struct app_option dummy_table[] = {
     {ON_DUMMY, "number", APP_INT, "N", .help = "a number", AT(number), .min = 2, .max = 9,
      .preset = "7", .none = "never", .needs = "!flag"},
     {ON_DUMMY, "choice", APP_CHOICE, NULL, .help = "a choice", AT(choice), .words = "red green",
-     .modes = "train"},
+     .modes = "train train_and_eval --word"},
     {ON_DUMMY, "word", APP_WORD, NULL, .help = "a word", AT(word), .words = "up down"},
     {ON_DUMMY, "list", APP_INTS, "LIST", .help = "numbers", AT(list), .min = 1, .max = 64},
     {ON_DUMMY, "names", APP_NAMES, "LIST", .help = "names", AT(names)},
@@ -292,7 +292,9 @@ TEST(app_options, a_row_is_parsed_into_the_request)
     CU_ASSERT(!d->flag && app_given(&call, "many") && !app_given(&call, "flag"));
     T_OK(app_check_mode(&call, "eval train"));
     CU_ASSERT(app_check_mode(&call, "eval generate") == WSC_USAGE);
-    T_STR(wsc_err_message(), "--choice: has no effect in mode eval generate; hint: --mode train");
+    T_STR(wsc_err_message(),
+          "--choice: has no effect in mode eval generate; hint: --mode train, or --mode "
+          "train_and_eval, or --word");
     app_call_fini(&call);
 }
 

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -202,6 +203,32 @@ TEST(file, what_is_replaced_is_whole_and_nothing_stays_beside_it)
     CU_ASSERT(wsc_file_replace(path, "x", 1) == WSC_IO); /* as /dev/null: it stays what it is */
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "not a regular file"));
     CU_ASSERT(!remove(path) && !remove(case_path("deep/er")) && !remove(case_path("deep")));
+}
+
+/* A process that was killed leaves a file without a lock; of one that is still written nothing is
+ * lost, whatever the number in its name. */
+TEST(file, what_a_killed_process_left_is_removed)
+{
+    static const char *const stays[] = {"left/file.x.tmp", "left/file.tmp", "left/files.12.tmp",
+                                        "left/file.12.tmp.h5"};
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s", case_path("left/file"));
+    T_OK(wsc_file_mkdir_above(path));
+    T_OK(wsc_file_replace(case_path("left/file.4194304.tmp"), "part", 4));
+    T_OK(wsc_file_replace(case_path("left/file.12.tmp"), "part", 4));
+    const int lock = open(case_path("left/file.12.tmp"), O_RDWR);
+    CU_ASSERT(lock >= 0 && !flock(lock, LOCK_EX));
+    for (int i = 0; i < 4; i++)
+        T_OK(wsc_file_replace(case_path(stays[i]), "x", 1));
+    T_OK(wsc_file_replace(path, "whole", 5));
+    CU_ASSERT(access(case_path("left/file.4194304.tmp"), F_OK) != 0);
+    CU_ASSERT(!access(case_path("left/file.12.tmp"), F_OK));
+    CU_ASSERT(!close(lock));
+    T_OK(wsc_file_replace(path, "again", 5));
+    CU_ASSERT(access(case_path("left/file.12.tmp"), F_OK) != 0);
+    for (int i = 0; i < 4; i++)
+        CU_ASSERT(!remove(case_path(stays[i])));
+    CU_ASSERT(!remove(path) && !remove(case_path("left")));
 }
 
 TEST(file, what_cannot_be_read_is_an_error)

@@ -5,6 +5,9 @@
 #include "../../../src/data/pair_texts.h"
 #include "../../support/test.h"
 
+#include <wsc/data.h>
+#include <wsc/text.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -114,6 +117,33 @@ TEST(data, spans_that_are_left_out_come_back_from_the_target)
     data_vocabulary_close(&v);
 }
 
+/* A sample has at least one span: with sources of 3 to 9 tokens, a target of one token between a
+ * sentinel and the end. */
+TEST(data, targets_of_the_shortest_sources_need_three_tokens)
+{
+    struct data_vocabulary v;
+    struct data_pair_rules r;
+    struct data_pair_texts *t = NULL;
+    static int32_t rows[DATA_ENCODER_ROWS * T];
+    open_rules(&v, &r);
+    T_EQ(data_span_sentinels(8), 1);
+    T_EQ(data_span_sentinels(40), 2);
+    T_EQ(data_span_sentinels(512), 28);
+    r.T_source = 8;
+    r.T_target = 2;
+    CU_ASSERT(data_pair_texts_open(&t, path_of("lines"), NULL, &r) == WSC_CONFIG && !t);
+    CU_ASSERT(wsc_ends_with(wsc_err_message(), "need 3"));
+    r.T_target = 3;
+    CU_ASSERT_FATAL(test_ok(data_pair_texts_open(&t, path_of("lines"), NULL, &r)));
+    for (int i = 0; i < data_pair_texts_n(t); i++) {
+        read_rows(t, i, (uint64_t)i, rows);
+        T_EQ(rows[DATA_ROW_LABELS * 11 + 10], v.eos);
+        T_EQ(rows[DATA_ROW_MASK * 11], 0);
+    }
+    data_pair_texts_close(&t);
+    data_vocabulary_close(&v);
+}
+
 TEST(data, the_decoder_sees_the_labels_one_place_later)
 {
     struct data_vocabulary v;
@@ -124,6 +154,8 @@ TEST(data, the_decoder_sees_the_labels_one_place_later)
     put("targets", "w4\nw5 w6 nowhere\nw7\nw8\n\n");
     CU_ASSERT_FATAL(test_ok(data_pair_texts_open(&t, path_of("lines"), path_of("targets"), &r)));
     T_EQ(data_pair_texts_n(t), 1); /* line 0 is empty, lines 2 and 3 are too long */
+    T_EQ(data_pair_texts_lines(t), 5);
+    T_EQ(data_pair_texts_left_out(t), 4);
     read_rows(t, 0, 0, rows);
     const int32_t *ids = rows + SOURCE, *labels = rows + (int64_t)DATA_ROW_LABELS * T + SOURCE,
                   *mask = rows + (int64_t)DATA_ROW_MASK * T + SOURCE;

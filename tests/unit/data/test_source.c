@@ -328,7 +328,8 @@ TEST(source, subsets_are_cut_as_the_model_zoo_cuts_them)
     input.data_subset[0] = (struct zoo_subset){.n = 1, .from = {0}, .to = {0.05}};
     struct data_source *s = NULL;
     CU_ASSERT_EQUAL(data_source_open(&s, &input, T, 500), WSC_FORMAT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "hold 11 samples, none of them in data_subset"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(wsc_err_message(), "hold 11 samples, none of them in data_subset"));
 }
 
 TEST(source, num_samples_is_the_length_of_an_epoch)
