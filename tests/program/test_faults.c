@@ -133,6 +133,19 @@ TEST(faults, asked_to_stop_before_the_first_step)
     "--mode train_and_eval --max_steps 8 --set runconfig.eval_frequency=4 "                        \
     "--set runconfig.checkpoint_steps=4 --set runconfig.eval_steps=1500 "
 
+/* Ask a run to stop while it evaluates after four steps; free @p r with spawn_free(). */
+static void stop_after_four_steps(const char *command, const char *dir, struct spawn_result *r)
+{
+    struct job_metrics m;
+    struct spawn s;
+    CU_ASSERT_FATAL(spawn_start(&s, command));
+    while (!spawn_ended(&s) && (!job_read(dir, &m) || m.n < 4))
+        fault_sleep_ms(10);
+    (void)kill(s.pid, SIGTERM);
+    spawn_wait(&s, 20, r);
+    T_EQ(r->status, 5);
+}
+
 /* Stopped in the evaluation after step 4, a run repeats it, at the virtual time at which it was. */
 static void stop_in_evaluation(const char *options)
 {
@@ -140,8 +153,6 @@ static void stop_in_evaluation(const char *options)
         "for d in %s %s; do sed 's/\"host_[a-z_]*\": [^,]*, //g' $d/metrics.jsonl >$d/values; "
         "done; test $(wc -l <%s/values) -eq 10 && cmp %s/values %s/values";
     char straight[160], dir[160], command[2048];
-    struct job_metrics m;
-    struct spawn s;
     struct spawn_result r;
     (void)snprintf(straight, sizeof straight, "%s", job_path("straight"));
     (void)snprintf(dir, sizeof dir, "%s", job_path("stopped"));
@@ -149,12 +160,7 @@ static void stop_in_evaluation(const char *options)
                    job_tiny(), options, dir);
     CU_ASSERT_FATAL(
         spawn_ok("%s " LONG_EVALUATION "%s --model_dir %s", job_tiny(), options, straight));
-    CU_ASSERT_FATAL(spawn_start(&s, command));
-    while (!spawn_ended(&s) && (!job_read(dir, &m) || m.n < 4))
-        fault_sleep_ms(10);
-    (void)kill(s.pid, SIGTERM);
-    spawn_wait(&s, 20, &r);
-    T_EQ(r.status, 5);
+    stop_after_four_steps(command, dir, &r);
     CU_ASSERT_PTR_NULL(strstr(r.out, "Avg Eval Loss"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "checkpoint_4.mdl"));
     spawn_free(&r);
@@ -171,17 +177,10 @@ TEST(faults, asked_to_stop_in_the_last_evaluation)
     static const char last[] = "--mode train_and_eval --max_steps 4 --set "
                                "runconfig.eval_frequency=4 --set runconfig.eval_steps=1500";
     char dir[160], command[2048];
-    struct job_metrics m;
-    struct spawn s;
     struct spawn_result r;
     (void)snprintf(dir, sizeof dir, "%s", job_path("stopped"));
     (void)snprintf(command, sizeof command, "exec %s %s --model_dir %s", job_tiny(), last, dir);
-    CU_ASSERT_FATAL(spawn_start(&s, command));
-    while (!spawn_ended(&s) && (!job_read(dir, &m) || m.n < 4))
-        fault_sleep_ms(10);
-    (void)kill(s.pid, SIGTERM);
-    spawn_wait(&s, 20, &r);
-    T_EQ(r.status, 5);
+    stop_after_four_steps(command, dir, &r);
     spawn_free(&r);
     CU_ASSERT(spawn_ok("grep -q '\"steps\": 4,' %s/performance.json", dir));
     CU_ASSERT(spawn_ok("echo '{' >%s/metrics.jsonl.4194304.tmp", dir));

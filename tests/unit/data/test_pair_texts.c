@@ -137,8 +137,8 @@ TEST(data, targets_of_the_shortest_sources_need_three_tokens)
     CU_ASSERT_FATAL(test_ok(data_pair_texts_open(&t, path_of("lines"), NULL, &r)));
     for (int i = 0; i < data_pair_texts_n(t); i++) {
         read_rows(t, i, (uint64_t)i, rows);
-        T_EQ(rows[DATA_ROW_LABELS * 11 + 10], v.eos);
-        T_EQ(rows[DATA_ROW_MASK * 11], 0);
+        T_EQ(rows[(int64_t)DATA_ROW_LABELS * 11 + 10], v.eos);
+        T_EQ(rows[(int64_t)DATA_ROW_MASK * 11], 0);
     }
     data_pair_texts_close(&t);
     data_vocabulary_close(&v);

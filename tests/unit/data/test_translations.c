@@ -60,7 +60,7 @@ static void expect(const char *targets, int n, const int32_t *expected)
     T_EQ(data_source_n_samples(s), n);
     T_OK(data_batch_create(&b, n, T));
     T_OK(data_source_read(s, 0, n, b));
-    for (int i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         T_EQ(b->input_ids[i * T], expected[2 * i]);
         T_EQ(b->labels[i * T + SOURCE], expected[2 * i + 1]);
     }
