@@ -10,6 +10,7 @@
 #   two_threads  the wafer on two threads, 0.5 to 10 Gbit/s
 #   delays       the wafer on two threads, 1 and 10 Gbit/s, delays of 0 to 1 ms
 #   three_hosts  a SwarmX node between two wafers on three hosts, 0.5 and 1 Gbit/s
+#   two_threads_bf16, three_hosts_bf16  in bf16, whose gradients have 32 bits in both programs
 #   scaling      scaling.py: 1, 2 and 4 ranks, strong and weak
 #   ranks        ranks.py: one run folded, on 2 and on 17 ranks, beside a busy neighbour
 # The parts of several hosts need root; without it they are skipped with a line that says so.  Another
@@ -25,7 +26,7 @@ another=${2:+--wsc $2}
 here=$(dirname "$0")
 # shellcheck source=benchmarks/common.sh
 . "$here/common.sh"
-all='two_hosts two_threads delays three_hosts scaling ranks'
+all='two_hosts two_threads two_threads_bf16 delays three_hosts three_hosts_bf16 scaling ranks'
 parts=${PARTS:-$all}
 python=/usr/bin/python3
 
@@ -43,7 +44,9 @@ options_of() { # PART
     two_hosts) echo --rates 0.5,1,2 ;;
     two_threads) echo --rates 0.5,1,2,5,10 --threads 2 --ddp ;;
     delays) echo --rates 1,10 --delays 0,0.1,0.5,1 --threads 2 --ddp ;;
+    two_threads_bf16) echo --rates 0.5,1,2 --threads 2 --ddp --format bf16 ;;
     three_hosts) echo --rates 0.5,1 --wafers 2 --ddp ;;
+    three_hosts_bf16) echo --rates 0.5,1 --wafers 2 --ddp --format bf16 ;;
     scaling) echo --ddp ;;
     esac
 }

@@ -82,9 +82,10 @@ def medians(rows, keys, ways):
 def of_network(part):
     hosts = part["wafers"] + 1
     threads = f", {part['threads']} threads" if part["threads"] > 1 else ""
+    form = ", bf16" if part.get("format") == "bf16" else ""  # older files: fp32
     links = "" if part["links"] == "kernel" else f" of {part['links']}"
     return medians(part["rows"], lambda row: f"{hosts} hosts{threads}, {row['rate_gbit_s']:g} Gbit/s, "
-                                             f"{row['delay_ms']:g} ms{links}",
+                                             f"{row['delay_ms']:g} ms{form}{links}",
                    {"ratio": ("over bound", -1), "of_phases": ("over phases", -1),
                     "of_ddp": ("rate over DDP", 1)})
 
@@ -105,7 +106,8 @@ def of_ranks(part):
 PARTS = {"sgemm": of_products, "simulate": of_simulation, "mesh": of_mesh, "train": of_training,
          "sparse": of_sparse_products, "sparse_step": of_sparse_steps,
          "two_hosts": of_network, "two_threads": of_network, "delays": of_network,
-         "three_hosts": of_network, "scaling": of_scaling, "ranks": of_ranks}
+         "two_threads_bf16": of_network, "three_hosts": of_network,
+         "three_hosts_bf16": of_network, "scaling": of_scaling, "ranks": of_ranks}
 FIRST_KIND = "host"  # of the files that were committed before they named one
 
 

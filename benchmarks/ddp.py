@@ -3,11 +3,12 @@
 """One process of PyTorch's DDP over gloo, with which network.py and scaling.py compare `wsc`.
 
     ddp.py --rank R --world N --address ADDRESS --data DIR --weights FILE [--batch 8] [--steps 9]
+           [--bf16]
 
-The model, the weights, the samples and the optimizer of train_torch.py in fp32, on one thread; each
-of the N processes, one on each host, computes its part of --batch sequences and all average their
-gradients.  ADDRESS is that of the host of rank 0, whose process prints one JSON object: seconds and
-mean loss of every step.
+The model, the weights, the samples and the optimizer of train_torch.py on one thread, in fp32 or
+under autocast to bfloat16, with gradients in fp32; each of the N processes, one on each host,
+computes its part of --batch sequences and all average their gradients.  ADDRESS is that of the host
+of rank 0, whose process prints one JSON object: seconds and mean loss of every step.
 """
 import argparse
 import json
@@ -32,7 +33,8 @@ def train(args):
     for step in range(args.steps):
         first = step * args.batch + args.rank * share
         start = time.perf_counter()
-        loss = parallel(ids[first:first + share], labels[first:first + share])
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.bf16):
+            loss = parallel(ids[first:first + share], labels[first:first + share])
         loss.backward()
         nn.utils.clip_grad_norm_(list(model.parameters()), 1.0)
         optimizer.step()
@@ -54,6 +56,7 @@ def main():
     parser.add_argument("--weights", required=True)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--steps", type=int, default=9)
+    parser.add_argument("--bf16", action="store_true")
     args = parser.parse_args()
     if args.batch % args.world:
         parser.error("--batch: divides by --world")

@@ -4,7 +4,8 @@
 
     network.py --wsc PROGRAM [--wsc ANOTHER] --dir DIR [--rates 0.5,1,2,5,10] [--delays 0]
                [--rounds 3] [--steps 9] [--batch 8] [--shards 1] [--wafers 1] [--threads 1] [--ddp]
-               [--option OPTION_OF_WSC_RUN ...] [--seconds 3600] [--out DIR/network.json]
+               [--format fp32|bf16] [--option OPTION_OF_WSC_RUN ...] [--seconds 3600]
+               [--out DIR/network.json]
 
 Hosts are network namespaces of this machine (hosts.py), whose links have one of --rates in Gbit/s in
 both directions (0: no limit) and one of --delays in milliseconds per direction, so that a message
@@ -19,14 +20,14 @@ In every round, one after the other, and for each rate and delay:
   moving     the bytes of a step through a bare TCP connection on the same ports: the weights of the
              forward pass, then the rest, both directions at once, since no gradient can leave
              before the last weights have come; bytes come from the counters of the ports, of one
-             wafer those of its host, of several those of the busiest host, in and out at once, half
-             of them in each phase
+             wafer those of its host, of several those of the busiest host, in and out at once: of
+             each byte of weights in the first phase one of gradients follows, with bf16 two
   answer     the time in which a byte and the one that answers it cross the same ports, milliseconds
   step       a step of the run over the hosts, of each program: median after the warm-up
   DDP        with --ddp a step of PyTorch's DistributedDataParallel over gloo (ddp.py) on the same
              ports, from the same weights and batches: a process on the host of each wafer, or of
              one wafer on both hosts, each on one thread: so two processors compute, as do those of
-             one wafer with --threads 2
+             one wafer with --threads 2; with bf16 under autocast, whose gradients have 32 bits
 The bound of a step is max(computing, moving), both of the same round.  Where gradients are clipped by
 their norm a step has two phases, neither of which begins before the other has ended: the head takes
 the last weights and the backward pass begins with it, and new weights need the norm of all
@@ -140,7 +141,8 @@ class Bench(runs.Runs):
         self.budget = runs.Budget(args.seconds)
         self.first_loss = None
         self.result = {"processors": runs.processors()[0], "links": hosts.form,
-                       "shards": args.shards, "wafers": args.wafers, "threads": args.threads, "batch": args.batch, "rows": []}
+                       "shards": args.shards, "wafers": args.wafers, "threads": args.threads,
+                       "batch": args.batch, "format": args.format, "rows": []}
 
     def environment(self):
         return runs.environment(self.args.threads, GLIBC_TUNABLES=runs.LARGE_BLOCKS)
@@ -149,7 +151,8 @@ class Bench(runs.Runs):
         return self.args.batch // self.args.wafers
 
     def training(self, wsc, wafers, batch, number=0):
-        settings = {"cluster.memoryx.shards": self.args.shards, "train_input.batch_size": batch}
+        settings = {"cluster.memoryx.shards": self.args.shards, "train_input.batch_size": batch,
+                    "model.mixed_precision": str(self.args.format == "bf16").lower()}
         command, model_dir = self.command(wsc, wafers, settings, number)
         return command + self.args.option, model_dir
 
@@ -211,8 +214,8 @@ class Bench(runs.Runs):
         first = len(self.hosts.names) - world
         places = [self.hosts.inside(first + rank) for rank in range(world)]
         result = self.ddp(places, self.hosts.address(first), "eth0", self.args.batch,
-                          self.args.steps)
-        self.same_first_loss(self.first_loss, result["loss"][0])
+                          self.args.steps, self.args.format)
+        self.same_first_loss(self.first_loss, result["loss"][0], self.args.format)
         return statistics.median(result["seconds"][runs.WARM_UP:])
 
     def bytes_per_step(self, wsc):
@@ -242,10 +245,11 @@ class Bench(runs.Runs):
         """Seconds to move weights and gradients that the shards exchange with the wafer; of several
         wafers, what the busiest host does."""
         out, into = reversed(sent[-1]) if self.args.wafers == 1 else max(sent, key=max)
-        forward = min(out, into)  # fp32: as many bytes of weights as of gradients
+        forward = min(out, into)  # at most as many bytes of weights as of gradients
         phases = ((forward, 0), (out - forward, into))
         if self.args.wafers > 1:
-            phases = ((out // 2, into // 2), (out - out // 2, into - into // 2))
+            parts = 2 if self.args.format == "fp32" else 3
+            phases = ((out // parts, into // parts), (out - out // parts, into - into // parts))
         said = self.both_ends(WIRE, [["4", *(f"{a}:{b}" for a, b in phases)],
                                      ["4", *(f"{b}:{a}" for a, b in phases)]])
         rounds = [[float(x) for x in line.split()] for line in said.splitlines()]
@@ -343,6 +347,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1, help="of every rank of the program")
     parser.add_argument("--option", action="append", default=[], help="one more option of wsc run")
     parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--format", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--ddp", action="store_true", help="PyTorch's DDP in the same rounds")
     args = runs.arguments(parser)
     if not 1 <= args.wafers <= 4 or args.batch % args.wafers:

@@ -14,7 +14,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WARM_UP = 3
-LOSS_TOLERANCE = 1e-4  # fp32, against PyTorch
+LOSS_TOLERANCE = {"fp32": 1e-4, "bf16": 5e-3}  # against PyTorch
 EQUAL = ("loss", "grad_norm", "virtual_time_ps", "step_time_ps")
 # Programs that free and take large blocks in every step keep them, in large pages.
 LARGE_BLOCKS = ("glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:"
@@ -217,7 +217,7 @@ class Runs:
                            env=dict(os.environ, PYTHONPATH=HERE))
         return path
 
-    def ddp(self, places, address, interface, batch, steps):
+    def ddp(self, places, address, interface, batch, steps, kind="fp32"):
         """ddp.py, a process on one thread at each of the places (commands that enter a host);
         {"loss": [...], "seconds": [...]}."""
         ends = []
@@ -228,7 +228,8 @@ class Runs:
                     place + [sys.executable, os.path.join(HERE, "ddp.py"), "--rank", str(rank),
                              "--world", str(len(places)), "--address", address,
                              "--data", self.path("data/train"), "--weights", self.weights(),
-                             "--batch", str(batch), "--steps", str(steps)],
+                             "--batch", str(batch), "--steps", str(steps),
+                             *(["--bf16"] if kind == "bf16" else [])],
                     env=env, stdout=subprocess.PIPE, text=True))
             said = [process.communicate()[0] for process in ends]
         finally:
@@ -238,6 +239,6 @@ class Runs:
             raise SystemExit(f"{self.name}: ddp.py failed")
         return json.loads(said[0])
 
-    def same_first_loss(self, ours, theirs):
-        if abs(ours - theirs) > LOSS_TOLERANCE:
+    def same_first_loss(self, ours, theirs, kind="fp32"):
+        if abs(ours - theirs) > LOSS_TOLERANCE[kind]:
             raise SystemExit(f"{self.name}: loss {ours} of the first step, of PyTorch {theirs}")

@@ -52,7 +52,7 @@ CASES = {
 }
 # Losses; llm.c approximates gelu by tanh, the others do not.
 LLMC_TOLERANCE = 1e-3
-TOLERANCE = {"fp32": (LOSS_TOLERANCE, 1e-3), "bf16": (5e-3, 2e-2)}  # loss; gradient norm, relative
+TOLERANCE = {"fp32": (LOSS_TOLERANCE["fp32"], 1e-3), "bf16": (LOSS_TOLERANCE["bf16"], 2e-2)}  # loss; gradient norm, relative
 
 
 def is_near(step, reference, kind):

@@ -51,7 +51,8 @@ const char *libwsc_program(void);
 const char *libwsc_message(void);
 
 /** Read a params file of the Model Zoo, of either style.  @p set has @p n_sets texts `path=value`
- *  that override keys, as `--set` of the program.  Status 2: a file that is wrong. */
+ *  that override keys, as `--set` of the program: those of the machine may be among them, which
+ *  libwsc_machine_load() takes.  Status 2: a file that is wrong. */
 int libwsc_params_load(libwsc_params **params, const char *path, const char *const *set,
                        int n_sets);
 /** The effective params as YAML, owned by @p params; NULL without memory. */
@@ -64,13 +65,14 @@ const char *libwsc_params_warning(const libwsc_params *params, int i);
 void libwsc_params_free(libwsc_params **params);
 
 /** Read a cluster file; @p path NULL takes the built-in CS-2.  @p set overrides constants:
- *  `cluster.swarmx.link_rate=12.5GB/s`.  Status 2: a file that is wrong. */
+ *  `cluster.swarmx.link_rate=12.5GB/s`; those of the params may be among them.  Status 2: a file
+ *  that is wrong. */
 int libwsc_machine_load(libwsc_machine **machine, const char *path, const char *const *set,
                         int n_sets);
 /** Add to the warnings of @p params what has no effect on @p machine: overrides of its constants,
- *  servers, patterns of sparsity that match no tensor, a profile of a run.  @p most_csx: the
- * largest number of systems of a sweep; 0: libwsc_run().  Those of an earlier call go.  Since 1001.
- */
+ *  overrides of one of the two that only the other has got, servers, patterns of sparsity that
+ * match no tensor, a profile of a run.  @p most_csx: the largest number of systems of a sweep; 0:
+ *  libwsc_run().  Those of an earlier call go.  Since 1001. */
 int libwsc_params_check(libwsc_params *params, const libwsc_machine *machine, int64_t most_csx);
 /** Name of the machine, owned by @p machine. */
 const char *libwsc_machine_name(const libwsc_machine *machine);

@@ -24,7 +24,8 @@ is_of_ranks() { # --NAME
     return 1
 }
 
-# Ranks for one role per rank: `wsc ranks` with those options of `wsc run` that it knows.
+# Ranks for one role per rank: `wsc ranks` with those options of `wsc run` that it knows.  Its
+# warnings are left to `wsc run`, which has the same ones.
 count_ranks() { # PROGRAM OPTION...
     program=$1
     shift
@@ -44,7 +45,7 @@ count_ranks() { # PROGRAM OPTION...
             ;;
         esac
     done
-    "$program" ranks "$@"
+    "$program" ranks "$@" 2>/dev/null || "$program" ranks "$@"
 }
 
 # Ten digits may be more than the shell compares.

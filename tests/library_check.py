@@ -116,6 +116,12 @@ class Sweeps(unittest.TestCase):
             self.assertIn("no_such*", texts[1])
             self.assertEqual(caught.filename, __file__)
 
+    def test_overrides_of_the_machine_among_those_of_params(self):
+        params = wsc.Params(PARAMS, {"cluster.swarmx.link_rate": "1GB/s"})
+        with self.assertWarnsRegex(UserWarning, "swarmx.link_rate: without effect; hint: .*machine"):
+            slow = wsc.scale(params, num_csx=1)
+        self.assertEqual(slow.csv(), wsc.scale(PARAMS, num_csx=1).csv())
+
     def test_columns_are_arrays_where_numpy_is_installed(self):
         column = wsc.scale(PARAMS, num_csx=[1, 2])["tokens_per_s"]
         try:

@@ -99,6 +99,8 @@ int64_t data_source_n_samples(const struct data_source *source);
 /** Number of pairs of lines of translations that are no sample, because a side is empty or too
  *  long. */
 int64_t data_source_left_out(const struct data_source *source);
+/** Number of samples that an epoch has of data set @p k, from 0, of the section. */
+int64_t data_source_n_of_set(const struct data_source *source, int k);
 /** Number of sentinels that samples of span corruption with sources of @p T_source tokens use. */
 int64_t data_span_sentinels(int64_t T_source);
 /** Read samples [first, first + n) of the endless stream into @p batch (n <= its n_max). A pair

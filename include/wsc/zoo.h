@@ -756,6 +756,9 @@ bool zoo_input_serves(const struct zoo_input *in, enum zoo_objective objective);
 const char *zoo_input_length_key(const struct zoo_input *in, bool target);
 /** Name of a data loader whose samples have labels for @p objective; NULL: none has. Static. */
 const char *zoo_objective_loader(enum zoo_objective objective);
+/** Number of token ids that the texts of @p model consist of: with an encoder and a decoder those
+ * of the decoder, sentinels included. */
+int64_t zoo_model_n_ids(const struct zoo_model *model);
 /** True if a learned router uses Sinkhorn's normalisation, to choose or to weigh experts. */
 bool zoo_moe_has_sinkhorn(const struct zoo_moe *moe);
 /** True if a learned router chooses and weighs experts by different functions of its logits. */

@@ -20,6 +20,7 @@ enum wsc_err app_run_ranks(struct app_call *call)
     rc = o->config.params_path ? app_load_params(NULL, &o->config, &params)
                                : app_refuse_params_sets(&o->config);
     if (!rc) rc = app_load_cluster(NULL, &o->config, &cluster, NULL);
+    if (!rc && o->config.params_path) zoo_params_log(&params);
     const struct zoo_params *p = o->config.params_path ? &params : NULL;
     if (!p) params.runconfig.num_csx = o->num_csx;
     if (!rc) rc = cluster_check_systems(&params, &cluster);

@@ -79,8 +79,20 @@ static void report_precision(const struct import *im)
     for (int i = 0; i < im->job->n_sets; i++)
         said = said || !strncmp(im->job->set[i].text, key, strlen(key));
     if (!said)
-        WSC_INFO("model.mixed_precision: false, as torch_dtype of config.json is none of 16 bits; "
-                 "--set model.mixed_precision=true computes in 16");
+        WSC_INFO("model.mixed_precision: false, as torch_dtype of config.json, or without it the "
+                 "tensors, have 32 bits; --set model.mixed_precision=true computes in 16");
+}
+
+/* The type of most weights of the folder. */
+static enum convert_dtype most_stored(const struct convert_files *files)
+{
+    int64_t n[CONVERT_OTHER + 1] = {0};
+    int most = CONVERT_F32;
+    for (int i = 0; i < files->n_tensors; i++)
+        n[files->tensor[i].dtype] += files->tensor[i].n;
+    for (int d = 0; d < CONVERT_OTHER; d++)
+        if (n[d] > n[most]) most = d;
+    return (enum convert_dtype)most;
 }
 
 /* Errors of the params that were made of config.json are reported at its keys
@@ -93,7 +105,8 @@ static enum wsc_err open_input(struct import *im)
     TRY(convert_family_of(im->config_path, im->config.json, &im->cs.family));
     TRY(convert_files_open(&im->files, im->job->input));
     r->family = im->cs.family->name;
-    TRY(convert_config_to_yaml(im->cs.family, &im->config, r->checkpoint, &im->yaml));
+    TRY(convert_config_to_yaml(im->cs.family, &im->config, most_stored(im->files), r->checkpoint,
+                               &im->yaml));
     const enum wsc_err rc = make_model(im);
     if (rc) return convert_source_blame(&im->config, im->cs.family, rc);
     convert_warn_window(im->model, false);

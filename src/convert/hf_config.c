@@ -398,12 +398,14 @@ static enum wsc_err read_dtype(const struct convert_source *s, const char *key, 
     return WSC_OK;
 }
 
-/* Weights of 16 bits select computation in 16 bits. Newer folders have the key `dtype`. */
-static enum wsc_err add_precision(struct convert_yaml *y)
+/* Weights of 16 bits select computation in 16 bits. Newer folders have the key `dtype`, some
+ * neither of the two. */
+static enum wsc_err add_precision(struct convert_yaml *y, enum convert_dtype stored)
 {
     int dtype = -1;
     TRY(read_dtype(y->from, "torch_dtype", &dtype));
     TRY(read_dtype(y->from, "dtype", &dtype));
+    if (dtype < 0) dtype = (int)stored;
     const bool narrow = dtype == CONVERT_F16 || dtype == CONVERT_BF16;
     convert_yaml_add(y, "mixed_precision", "%s", narrow ? "true" : "false");
     if (narrow) convert_yaml_add(y, "fp16_type", "%s", dtype_names[dtype]);
@@ -451,21 +453,21 @@ static void add_sections(struct convert_yaml *y, const char *checkpoint)
 }
 
 /* Write the rows of the model in the order of the table. */
-static enum wsc_err write_yaml(struct convert_yaml *y, const struct convert_family *family,
+static enum wsc_err write_yaml(struct convert_yaml *y, enum convert_dtype stored,
                                const char *checkpoint)
 {
     (void)fputs("model:\n", y->out);
-    for (int i = 0; i < family->n_keys; i++)
-        TRY(key_to_yaml(&family->key[i], y));
-    TRY(add_precision(y));
+    for (int i = 0; i < y->family->n_keys; i++)
+        TRY(key_to_yaml(&y->family->key[i], y));
+    TRY(add_precision(y, stored));
     add_sections(y, checkpoint);
     return WSC_OK;
 }
 
 /* The text is built in memory, because the params are parsed from it before any file is written. */
 enum wsc_err convert_config_to_yaml(const struct convert_family *family,
-                                    const struct convert_source *s, const char *checkpoint,
-                                    char **yaml)
+                                    const struct convert_source *s, enum convert_dtype stored,
+                                    const char *checkpoint, char **yaml)
 {
     struct convert_yaml y = {.from = s, .family = family};
     char *text = NULL;
@@ -475,7 +477,7 @@ enum wsc_err convert_config_to_yaml(const struct convert_family *family,
     TRY(check_keys(s, family));
     y.out = open_memstream(&text, &n);
     if (!y.out) return WSC_RAISE(WSC_NOMEM, "no memory for the params");
-    enum wsc_err rc = write_yaml(&y, family, checkpoint);
+    enum wsc_err rc = write_yaml(&y, stored, checkpoint);
     if (fclose(y.out) && !rc) rc = WSC_RAISE(WSC_NOMEM, "no memory for the params");
     if (!rc) *yaml = wsc_strdup(WSC_MEM_CONVERT, text);
     free(text);

@@ -20,10 +20,11 @@ enum wsc_err convert_config_value(const struct convert_key *key, const struct co
                                   char text[CONVERT_VALUE_BYTES]) WSC_CHECKED;
 /** Set a key of config.json; takes @p value, NULL is an error. */
 enum wsc_err convert_config_set(json_t *config, const char *key, json_t *value) WSC_CHECKED;
-/** The params file of a folder, owned by the caller. */
+/** The params file of a folder whose tensors have the type @p stored, which counts where
+ * config.json names none.  *@p yaml is owned by the caller. */
 enum wsc_err convert_config_to_yaml(const struct convert_family *family,
-                                    const struct convert_source *s, const char *checkpoint,
-                                    char **yaml) WSC_CHECKED;
+                                    const struct convert_source *s, enum convert_dtype stored,
+                                    const char *checkpoint, char **yaml) WSC_CHECKED;
 /** config.json of params; the caller owns *@p config. */
 enum wsc_err convert_config_to_json(const struct convert_side *cs, enum convert_dtype dtype,
                                     json_t **config) WSC_CHECKED;

@@ -191,6 +191,11 @@ int64_t data_source_left_out(const struct data_source *source)
     return n;
 }
 
+int64_t data_source_n_of_set(const struct data_source *source, int k)
+{
+    return source->set[k].n_epoch;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* Copy sequence @p from of the sample to sequence @p k of the batch. */

@@ -29,10 +29,11 @@ static enum wsc_err check_tokenizer(const struct job *job, const char *option)
 static enum wsc_err check_eos(const struct job *job)
 {
     const struct zoo_params *p = job->params;
-    if (job->eos_id < p->model.vocab_size) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--eos_id %lld: model.vocab_size of %s is %lld",
-                                  (long long)job->eos_id, p->file, (long long)p->model.vocab_size),
-                        "an id below it, or -1 for none");
+    const int64_t n = zoo_model_n_ids(&p->model);
+    if (job->eos_id < n) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--eos_id %lld: the texts of %s have %lld token ids",
+                                  (long long)job->eos_id, p->file, (long long)n),
+                        "an id below %lld, or -1 for none", (long long)n);
 }
 
 /* Scores are of single samples of a decoder's labels. */

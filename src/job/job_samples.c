@@ -52,6 +52,20 @@ static void warn_of_left_out(const struct job_state *s, const char *section,
                 section, (long long)n, n == 1 ? " is" : "s are");
 }
 
+/* A share of a mixture that rounds down to no sample is read by no batch. */
+static void warn_of_unread(const struct job_state *s, const struct zoo_input *in,
+                           const struct data_source *source)
+{
+    const bool read = comm_max(s->comm, source != NULL);
+    for (int k = 0; k < in->n_sets && read; k++) {
+        const int64_t n = comm_max(s->comm, source ? data_source_n_of_set(source, k) : 0);
+        if (n || !(in->weight[k] > 0) || comm_rank(s->comm)) continue;
+        WSC_WARNING("%s.mixture: an epoch has no sample of data set %d of %d: its weight is too "
+                    "small beside the others",
+                    in->trains ? "train_input" : "eval_input", k + 1, in->n_sets);
+    }
+}
+
 /* An input that does not repeat has samples for the batches that the run reads of it. */
 static enum wsc_err check_end(const struct job_state *s, const struct job_phase *phase,
                               const struct zoo_input *in, const char *key, int64_t first,
@@ -97,6 +111,8 @@ enum wsc_err job_identify_samples(struct job_state *s, bool *report)
     warn_of_repeats(s);
     warn_of_left_out(s, "train_input", source);
     warn_of_left_out(s, "eval_input", s->eval.source);
+    warn_of_unread(s, &s->job->params->train_input, source);
+    warn_of_unread(s, &s->job->params->eval_input, s->eval.source);
     return WSC_OK;
 }
 

@@ -20,15 +20,22 @@
 
 enum { NAME_BYTES = 96 };
 
+/* The texts `path=value` that a handle was given. */
+struct overrides {
+    char **text; /* owned, as the texts */
+    int n;
+};
 struct libwsc_params {
     struct zoo_params params;
     char name[NAME_BYTES]; /* of the file, for tables */
     char *text;            /* owned; NULL: not asked for yet */
     int n_read;            /* warnings of the file, before those of a check */
-    bool phase_chosen;     /* by an override */
+    struct overrides given;
+    bool phase_chosen; /* by an override */
 };
 struct libwsc_machine {
     struct hw_machine machine;
+    struct overrides given;
 };
 struct libwsc_sweep {
     struct scaling_row *row; /* owned */
@@ -68,16 +75,35 @@ static enum wsc_err need(const void *argument, const char *name)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Texts of the caller as sets of the engine; owned by the caller. */
-static enum wsc_err make_sets(const char *const *text, int n, struct conf_set **sets)
+/* Texts of the caller as sets of the engine, owned by the caller, that borrow a copy in @p given.
+ */
+static enum wsc_err make_sets(const char *const *text, int n, struct overrides *given,
+                              struct conf_set **sets)
 {
     if (n < 0) return WSC_RAISE(WSC_USAGE, "n_sets is %d", n);
     for (int i = 0; i < n; i++)
         TRY(need(text ? text[i] : NULL, "set"));
     TRY_NEW(*sets, WSC_MEM_CONF, n ? n : 1);
-    for (int i = 0; i < n; i++)
-        (*sets)[i].text = text[i];
+    TRY_NEW(given->text, WSC_MEM_CONF, n ? n : 1);
+    for (; given->n < n; given->n++) {
+        TRY_MEM(given->text[given->n], wsc_strdup(WSC_MEM_CONF, text[given->n]));
+        (*sets)[given->n].text = given->text[given->n];
+    }
     return WSC_OK;
+}
+
+static void free_overrides(struct overrides *given)
+{
+    for (int i = 0; i < given->n; i++)
+        wsc_free(given->text[i]);
+    wsc_free(given->text);
+}
+
+static bool contains(const struct overrides *given, const char *text)
+{
+    for (int i = 0; i < given->n; i++)
+        if (!strcmp(given->text[i], text)) return true;
+    return false;
 }
 
 /* File name without folder and extension. */
@@ -97,7 +123,7 @@ static enum wsc_err load_params(libwsc_params *p, const char *path, const char *
     size_t n = 0;
     TRY(need(path, "path"));
     take_name(path, p->name);
-    enum wsc_err rc = make_sets(set, n_sets, &sets);
+    enum wsc_err rc = make_sets(set, n_sets, &p->given, &sets);
     if (!rc) rc = conf_read_file(path, &bytes, &n);
     if (!rc) rc = zoo_params_parse(&p->params, path, bytes, n, sets, n_sets);
     p->n_read = p->params.n_warnings;
@@ -140,6 +166,7 @@ void libwsc_params_free(libwsc_params **params)
     if (!params || !*params) return;
     zoo_params_fini(&(*params)->params);
     wsc_free((*params)->text);
+    free_overrides(&(*params)->given);
     wsc_free(*params);
     *params = NULL;
 }
@@ -150,7 +177,7 @@ static enum wsc_err load_machine(libwsc_machine *m, const char *path, const char
     struct conf_set *sets = NULL;
     char *bytes = NULL;
     size_t n = 0;
-    enum wsc_err rc = make_sets(set, n_sets, &sets);
+    enum wsc_err rc = make_sets(set, n_sets, &m->given, &sets);
     if (!rc && path) rc = hw_machine_read(path, &bytes, &n);
     if (!rc) rc = hw_machine_parse(&m->machine, path, bytes, n, sets, n_sets);
     wsc_free(bytes);
@@ -178,6 +205,7 @@ void libwsc_machine_free(libwsc_machine **machine)
 {
     if (!machine || !*machine) return;
     hw_machine_fini(&(*machine)->machine);
+    free_overrides(&(*machine)->given);
     wsc_free(*machine);
     *machine = NULL;
 }
@@ -189,6 +217,30 @@ static enum wsc_err warn_of_profile(struct zoo_params *p)
     if (p->runconfig.profile_start_step != CONF_NULL)
         conf_diag_warn(&d, (struct conf_pos){0}, "runconfig.op_profiler_config",
                        "without effect: the library draws no profile; hint: wsc run");
+    return conf_diag_finish(&d);
+}
+
+/* Each handle takes its own overrides of a list; one that only the other handle has got is lost. */
+static enum wsc_err warn_of_misplaced(libwsc_params *params, const libwsc_machine *machine)
+{
+    struct zoo_params *p = &params->params;
+    struct conf_diag d = {.file = p->file, .warning = &p->warning, .n_warnings = &p->n_warnings};
+    const struct {
+        const struct overrides *given, *owner;
+        bool of_machine;
+        const char *hint;
+    } list[] = {{&params->given, &machine->given, true, "the machine"},
+                {&machine->given, &params->given, false, "the params"}};
+    for (int k = 0; k < (int)(sizeof list / sizeof *list); k++)
+        for (int i = 0; i < list[k].given->n; i++) {
+            const char *text = list[k].given->text[i];
+            char key[CONF_MAX_PATH];
+            (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(text, "="), text);
+            if ((conf_set_cluster_path(text) != NULL) == list[k].of_machine &&
+                !contains(list[k].owner, text))
+                conf_diag_warn(&d, (struct conf_pos){0}, key,
+                               "without effect; hint: an override of %s", list[k].hint);
+        }
     return conf_diag_finish(&d);
 }
 
@@ -204,6 +256,7 @@ int libwsc_params_check(libwsc_params *params, const libwsc_machine *machine, in
         wsc_free(p->warning[--p->n_warnings].text);
     enum wsc_err rc = cluster_warn_idle(&use, p);
     if (!rc && !most_csx) rc = warn_of_profile(p);
+    if (!rc) rc = warn_of_misplaced(params, machine);
     return wsc_err_exit_status(rc);
 }
 

@@ -155,7 +155,7 @@ static void set_stacks(struct model *model, const struct zoo_params *params)
         s[1] = (struct model_stack){.T = target_length(params),
                                     .first = s[0].L,
                                     .L = m->decoder_num_hidden_layers,
-                                    .V = m->tgt_vocab_size + m->extra_ids,
+                                    .V = zoo_model_n_ids(m),
                                     .table_rows = m->tgt_max_position_embeddings,
                                     .causal = true,
                                     .cross = true,

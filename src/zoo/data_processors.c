@@ -66,6 +66,12 @@ const char *zoo_input_length_key(const struct zoo_input *in, bool target)
                                                 : "max_sequence_length of the input";
 }
 
+int64_t zoo_model_n_ids(const struct zoo_model *model)
+{
+    const bool decoder = model->objective == ZOO_SEQ2SEQ;
+    return decoder ? model->tgt_vocab_size + model->extra_ids : model->vocab_size;
+}
+
 const char *zoo_objective_loader(enum zoo_objective objective)
 {
     const char *second = NULL;

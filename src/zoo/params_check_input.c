@@ -205,8 +205,7 @@ static void set_ranges(struct zoo_input *in, const struct zoo_model *m)
     in->n_labels = o == ZOO_TOKEN_CLASSIFICATION ? m->num_labels
                    : o == ZOO_SUMMARIZATION      ? PAIRS
                    : o == ZOO_SPAN               ? ZOO_ANSWER_LABELS
-                   : o == ZOO_SEQ2SEQ            ? m->tgt_vocab_size + m->extra_ids
-                                                 : m->vocab_size;
+                                                 : zoo_model_n_ids(m);
     in->n_types = o != ZOO_SEQ2SEQ && m->num_segments > 0 ? m->num_segments : 0;
     in->n_predictions = o == ZOO_MASKED_LM ? m->max_predictions_per_seq : 0;
     in->n_classes = o == ZOO_CLASSIFICATION ? m->num_labels : in->pairs ? PAIRS : 0;

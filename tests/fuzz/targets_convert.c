@@ -233,7 +233,7 @@ bool fuzz_hf_config(const uint8_t *bytes, size_t n)
     const struct convert_family *family = NULL;
     enum wsc_err rc = convert_source_parse(&config, "config.json", (const char *)bytes, n);
     if (!rc) rc = convert_family_of("config.json", config.json, &family);
-    if (!rc) rc = convert_config_to_yaml(family, &config, "model.mdl", &yaml);
+    if (!rc) rc = convert_config_to_yaml(family, &config, CONVERT_F32, "model.mdl", &yaml);
     if (!rc) {
         rc = make_model(yaml, family);
         if (rc) rc = convert_source_blame(&config, family, rc);

@@ -260,6 +260,28 @@ TEST(data, a_mixture_gives_the_same_values_on_any_systems_and_ranks)
     }
 }
 
+/* A share that rounds down to no sample is named, of a set with weight 0 nothing is wanted. */
+TEST(data, a_set_of_a_mixture_without_samples_is_a_warning)
+{
+    static const char *const before[] = {"", "mpirun --quiet -n 4"};
+    static const char *const weight[] = {"1e-9", "0", "0.2"};
+    for (int i = 0; i < 6; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "%s %s --num_steps 1 --num_csx 2 --model_dir %s --set train_input.data_dir=null "
+                  "--set train_input.mixture='[{data_dir: %s/train, weight: 1}, {data_dir: "
+                  "%s/val, weight: %s}]'",
+                  before[i % 2], job_tiny(), job_path("unread"), job_data(), job_data(),
+                  weight[i / 2]);
+        T_EQ(r.status, 0);
+        const char *found = strstr(r.err, "train_input.mixture: an epoch has no sample of data "
+                                          "set 2 of 2: its weight is too small beside the others");
+        CU_ASSERT(!found == (i > 1));
+        CU_ASSERT(!found || !strstr(found + 1, "train_input.mixture: an epoch"));
+        spawn_free(&r);
+    }
+}
+
 static void expect_end(const char *options, const char *message)
 {
     struct spawn_result r;

@@ -97,6 +97,18 @@ TEST(launch, default_requests_are_the_roles_of_four_systems)
                        "grep -qx \"#PBS -l select=1:ncpus=$n:mpiprocs=$n\" mpi_launch/pbs.sh"));
 }
 
+/* A file that is read is warned of, as in a run. */
+TEST(launch, ranks_have_the_warnings_of_their_params)
+{
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" ranks --params configs/params/tiny.yaml --num_csx 4 --set "
+                  "train_input.whole_word_masking=true");
+    T_EQ(r.status, 0);
+    T_STR(r.out, "17\n");
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "without effect here: train_input.whole_word_masking"));
+    spawn_free(&r);
+}
+
 /* ---- PBS ------------------------------------------------------------------------------------- */
 
 #define TINY "--params configs/params/tiny.yaml --num_csx 4"

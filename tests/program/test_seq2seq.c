@@ -194,6 +194,23 @@ TEST(seq2seq, translations_in_subfolders)
     spawn_free(&r);
 }
 
+/* Sentinels are tokens of the decoder, and may end a text. */
+TEST(seq2seq, a_sentinel_may_end_a_text)
+{
+    struct spawn_result r;
+    for (int beyond = 0; beyond < 2; beyond++) {
+        spawn_run(&r,
+                  "\"$WSC\" run --params %s/t5.yaml --mode generate --prompt_ids 7,8 "
+                  "--max_new_tokens 2 --eos_id %d --model_dir %s --set "
+                  "runconfig.autoload_last_checkpoint=false",
+                  corpus(), VOCABULARY + SENTINELS - 1 + beyond, job_path("t5_ended"));
+        T_EQ(r.status, beyond ? 2 : 0);
+        CU_ASSERT(!beyond == !strstr(r.err, "--eos_id 324: the texts of"));
+        CU_ASSERT(!beyond == !strstr(r.err, "have 324 token ids; hint: an id below 324"));
+        spawn_free(&r);
+    }
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 /* Entropy of the labels, nats: the loss of a model that knows nothing but how frequent each is. */

@@ -98,7 +98,7 @@ static enum wsc_err write_random(const char *dir, const char *text, enum convert
     TRY(out_write_text(path, text));
     enum wsc_err rc = convert_source_parse(&config, path, text, strlen(text));
     if (!rc) rc = convert_family_of(path, config.json, &cs.family);
-    if (!rc) rc = convert_config_to_yaml(cs.family, &config, "none.mdl", &yaml);
+    if (!rc) rc = convert_config_to_yaml(cs.family, &config, CONVERT_F32, "none.mdl", &yaml);
     if (!rc) rc = zoo_params_parse(&params, path, yaml, strlen(yaml), NULL, 0);
     if (!rc) rc = model_create(&model, &params, HW_STREAM_BLOCK);
     cs.model = model;

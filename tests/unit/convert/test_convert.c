@@ -174,6 +174,20 @@ static const struct {
 };
 enum { N_FOLDERS = sizeof folder / sizeof *folder };
 
+/* No config.json here names a type, so that of the tensors chooses the precision of the params. */
+static void check_precision(const char *params, enum convert_dtype dtype)
+{
+    static const char *const precision[] = {
+        [CONVERT_F32] = "mixed_precision: false\n",
+        [CONVERT_F16] = "mixed_precision: true\n    fp16_type: float16\n",
+        [CONVERT_BF16] = "mixed_precision: true\n    fp16_type: bfloat16\n"};
+    char *text = NULL;
+    size_t n = 0;
+    T_OK(conf_read_file(params, &text, &n));
+    CU_ASSERT(text && strstr(text, precision[dtype]) != NULL);
+    wsc_free(text);
+}
+
 /* Every type; one file and many. */
 static void check_round_trip(const char *family, const char *config, enum convert_dtype dtype)
 {
@@ -184,6 +198,7 @@ static void check_round_trip(const char *family, const char *config, enum conver
     const char *dir = hf_path(name);
     CU_ASSERT_FATAL(hf_write_random(dir, config, dtype, 7));
     T_OK(from_hf(dir, hf_path("cs"), false, &cs));
+    check_precision(cs.params, dtype);
     (void)snprintf(name, sizeof name, "%s_%d_back", family, (int)dtype);
     const char *back = hf_path(name);
     T_OK(to_hf(&cs, back, many ? 3000 : INT64_MAX, &hf));

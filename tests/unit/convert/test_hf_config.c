@@ -18,7 +18,7 @@ static enum wsc_err take(struct convert_source *config, char **yaml, struct mode
     struct zoo_params params = {0};
     const struct convert_family *family = NULL;
     TRY(convert_family_of(config->path, config->json, &family));
-    TRY(convert_config_to_yaml(family, config, "none.mdl", yaml));
+    TRY(convert_config_to_yaml(family, config, CONVERT_F32, "none.mdl", yaml));
     enum wsc_err rc = zoo_params_parse(&params, config->path, *yaml, strlen(*yaml), NULL, 0);
     if (!rc) rc = model_create(model, &params, HW_STREAM_BLOCK);
     if (rc) rc = convert_source_blame(config, family, rc);

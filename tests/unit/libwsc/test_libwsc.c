@@ -192,6 +192,34 @@ TEST(libwsc, what_has_no_effect_on_a_machine_is_a_warning)
     libwsc_machine_free(&machine);
 }
 
+/* One list may be given to both; what only one has got, and is of the other, is named. */
+TEST(libwsc, overrides_of_the_other_handle_are_warnings)
+{
+    const char *const both[] = {"cluster.memoryx.shards=2", "model.hidden_size=128"};
+    const char *const of_params = both[1], *const of_machine = both[0];
+    libwsc_params *params = NULL;
+    libwsc_machine *machine = NULL;
+    CU_ASSERT_FATAL(!libwsc_params_load(&params, PARAMS, both, 2) &&
+                    !libwsc_machine_load(&machine, NULL, both, 2));
+    const int n = libwsc_params_n_warnings(params);
+    CU_ASSERT_EQUAL(libwsc_params_check(params, machine, 4), 0);
+    CU_ASSERT_EQUAL(libwsc_params_n_warnings(params), n);
+    libwsc_params_free(&params);
+    libwsc_machine_free(&machine);
+    CU_ASSERT_FATAL(!libwsc_params_load(&params, PARAMS, &of_machine, 1) &&
+                    !libwsc_machine_load(&machine, NULL, &of_params, 1));
+    CU_ASSERT_EQUAL(libwsc_params_check(params, machine, 4), 0);
+    CU_ASSERT_EQUAL(libwsc_params_n_warnings(params), n + 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(libwsc_params_warning(params, n),
+                                  "cluster.memoryx.shards: without effect; hint: an override of "
+                                  "the machine"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(libwsc_params_warning(params, n + 1),
+                                  "model.hidden_size: without effect; hint: an override of the "
+                                  "params"));
+    libwsc_params_free(&params);
+    libwsc_machine_free(&machine);
+}
+
 /* A point for each count and no other; the CSV has a head and a line for each, with the name of the
  * file alone, and stays where it is. */
 TEST(libwsc, a_sweep_has_its_points_and_no_others)
