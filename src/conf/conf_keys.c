@@ -93,14 +93,28 @@ static bool nearest(const struct conf_table *table, const char *path, char out[C
     return found;
 }
 
+/* The hint of a key that a record does not know: a similar one, else all that fit. */
+static void hint_keys(const struct conf_table *table, const char *key, char *out, size_t size)
+{
+    char near[CONF_MAX_PATH];
+    size_t n = 0;
+    out[0] = '\0';
+    if (nearest(table, key, near)) {
+        (void)snprintf(out, size, "; hint: did you mean %s?", near);
+        return;
+    }
+    for (int i = 0; i < table->n && n < size; i++)
+        n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : "; hint: there are ",
+                              table->key[i].path);
+}
+
 /* A key that no row of a record knows. */
 static void record_unknown(const struct conf_parse *p, const struct conf_entry *entry)
 {
-    char near[CONF_MAX_PATH], full[CONF_MAX_PATH];
-    const bool found = nearest(p->table, entry->key, near);
-    conf_diag_error(p->diag, entry->key_pos, conf_key_name(p, entry->key, full),
-                    "unknown key%s%s%s", found ? "; hint: did you mean " : "", found ? near : "",
-                    found ? "?" : "");
+    char hint[3 * CONF_MAX_PATH], full[CONF_MAX_PATH];
+    hint_keys(p->table, entry->key, hint, sizeof hint);
+    conf_diag_error(p->diag, entry->key_pos, conf_key_name(p, entry->key, full), "unknown key%s",
+                    hint);
 }
 
 void conf_keys_unknown(const struct conf_table *table, struct conf_diag *d, struct conf_pos pos,
