@@ -2,6 +2,7 @@
 """Runs of `wsc` on several ranks and of PyTorch's DDP beside them, for network.py, scaling.py and
 ranks.py: commands, environments, what must be equal, budgets of time and the file of results.
 """
+import functools
 import json
 import os
 import shutil
@@ -34,10 +35,52 @@ def range_of(values):
     return f"{statistics.median(values):.2f} [{min(values):.2f}, {max(values):.2f}]"
 
 
+# Seconds of a product of 1024 x 1024 x 1024 in fp32 by PyTorch on one thread, best of nine.
+PRODUCT = """
+import time, torch
+torch.set_num_threads(1)
+a = torch.rand(1024, 1024)
+def once():
+    since = time.perf_counter()
+    a @ a
+    return time.perf_counter() - since
+print(min(once() for i in range(9)))
+"""
+CHOICES = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # of kernels, instead of OpenBLAS's own
+
+
+def without_choices(env):
+    return {name: value for name, value in env.items() if name not in CHOICES}
+
+
+def seconds_of_product(env):
+    tried = subprocess.run([sys.executable, "-c", PRODUCT], env=dict(env, OMP_NUM_THREADS="1"),
+                           stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL, check=False)
+    return float(tried.stdout) if not tried.returncode else float("inf")
+
+
+@functools.lru_cache(maxsize=None)
+def chooses_best_itself():
+    """True if PyTorch multiplies no slower without the kernels that the environment asks for."""
+    asked = {name: os.environ[name] for name in CHOICES if name in os.environ}
+    if not asked:
+        return True
+    mine, own = (seconds_of_product(env) for env in (os.environ, without_choices(os.environ)))
+    words = " ".join(f"{name}={value}" for name, value in asked.items())
+    print(f"PyTorch without {words} of the environment multiplies {mine / own:.2f} times as fast: "
+          f"they are {'left out' if own < mine else 'kept'}", flush=True)
+    return own < mine
+
+
+def of_torch(env):
+    """The environment of a run of PyTorch, at its best."""
+    return without_choices(env) if chooses_best_itself() else env
+
+
 def ddp_blas():
     """The BLAS of PyTorch, and why DDP cannot be compared with, or ""."""
     tried = subprocess.run([sys.executable, "-c", "import train_torch; print(train_torch.blas())"],
-                           env=dict(os.environ, PYTHONPATH=HERE), stdout=subprocess.PIPE, text=True,
+                           env=dict(of_torch(os.environ), PYTHONPATH=HERE), stdout=subprocess.PIPE, text=True,
                            stderr=subprocess.DEVNULL, check=False)
     blas = tried.stdout.strip()
     if tried.returncode:
@@ -214,14 +257,14 @@ class Runs:
         if not os.path.exists(path):
             subprocess.run([sys.executable, "-c", "import sys, train_torch\n"
                             "train_torch.write_weights(sys.argv[1])", path], check=True,
-                           env=dict(os.environ, PYTHONPATH=HERE))
+                           env=dict(of_torch(os.environ), PYTHONPATH=HERE))
         return path
 
     def ddp(self, places, address, interface, batch, steps, kind="fp32"):
         """ddp.py, a process on one thread at each of the places (commands that enter a host);
         {"loss": [...], "seconds": [...]}."""
         ends = []
-        env = environment(1, GLIBC_TUNABLES=LARGE_BLOCKS, GLOO_SOCKET_IFNAME=interface)
+        env = of_torch(environment(1, GLIBC_TUNABLES=LARGE_BLOCKS, GLOO_SOCKET_IFNAME=interface))
         try:
             for rank, place in enumerate(places):
                 ends.append(subprocess.Popen(

@@ -9,12 +9,13 @@ NAME is a row of train_models.py: gpt_384 (without --model), gpt2_small_64 or gp
 DIR/data/train holds the dataset of gpt_384; the tokens of other models are made here; everything
 else goes to DIR too.  First both programs take one step from the same weights; a format in which
 losses and gradient norms differ is not timed, and unless PyTorch has a BLAS that is made for speed
-nothing is compared (Debian: libopenblas0-openmp).  Where PyTorch's step in bf16 is not that of its
-own fp32 (oneDNN's kernels for some processors), wsc is verified against the latter and timed alone.
-The exit status is 1 when something differed.  Then every case runs in rounds, the first one of all
-cases, then the second one of all, until --rounds are done or --seconds are over; a line is printed
-for each.  A round is wsc, PyTorch, llm.c.  A run's rate is the median over its steps after the
-warm-up; what counts is the median over the rounds and the ratio within each.
+nothing is compared (Debian: libopenblas0-openmp).  Where the environment asks OpenBLAS for kernels,
+PyTorch runs without them if its own choice is faster.  Where PyTorch's step in bf16 is not that of
+its own fp32 (oneDNN's kernels for some processors), wsc is verified against the latter and timed
+alone.  The exit status is 1 when something differed.  Then every case runs in rounds, the first one
+of all cases, then the second one of all, until --rounds are done or --seconds are over; a line is
+printed for each.  A round is wsc, PyTorch, llm.c.  A run's rate is the median over its steps after
+the warm-up; what counts is the median over the rounds and the ratio within each.
 
 --llmc names a checkout of llm.c with its CPU program built (train_llmc.py); its loss of the first
 step has to agree, too.
@@ -34,7 +35,7 @@ import subprocess
 import sys
 import time
 
-from runs import HERE, LARGE_BLOCKS, LOSS_TOLERANCE, is_reference, spread
+from runs import HERE, LARGE_BLOCKS, LOSS_TOLERANCE, is_reference, of_torch, spread
 from train_llmc import Llmc, LeftOut
 from train_models import MODELS, write_tokens
 
@@ -52,7 +53,8 @@ CASES = {
 }
 # Losses; llm.c approximates gelu by tanh, the others do not.
 LLMC_TOLERANCE = 1e-3
-TOLERANCE = {"fp32": (LOSS_TOLERANCE["fp32"], 1e-3), "bf16": (LOSS_TOLERANCE["bf16"], 2e-2)}  # loss; gradient norm, relative
+# Loss; gradient norm, relative.
+TOLERANCE = {"fp32": (LOSS_TOLERANCE["fp32"], 1e-3), "bf16": (LOSS_TOLERANCE["bf16"], 2e-2)}
 
 
 def is_near(step, reference, kind):
@@ -181,7 +183,8 @@ class Bench:
         if kind == "bf16":
             command.append("--bf16")
         need_memory("PyTorch", model.memory_gib)
-        output, _, others, peak = execute(command, environment(threads), self.path("torch.log"))
+        output, _, others, peak = execute(command, of_torch(environment(threads)),
+                                          self.path("torch.log"))
         raw = json.loads(output.strip().splitlines()[-1])
         result = {"loss": raw["loss"][0], "grad_norm": raw["grad_norm"][0], "others": others}
         self.blas = raw.get("blas", self.blas)

@@ -149,8 +149,10 @@ static void warn_without_values(const struct job *job)
                {"model.recompute", p->model.recompute},
                {"optimizer.log_summaries", p->optimizer.log_summaries},
                {"optimizer.gradient_noise_scale", p->optimizer.gradient_noise_scale},
-               {"runconfig.save_initial_checkpoint", p->runconfig.save_initial_checkpoint}};
-    char list[160] = "";
+               {"runconfig.save_initial_checkpoint", p->runconfig.save_initial_checkpoint},
+               {"runconfig.max_checkpoints", p->runconfig.max_checkpoints != CONF_NULL},
+               {"runconfig.load_checkpoint_states", p->runconfig.load_checkpoint_states != NULL}};
+    char list[320] = "";
     for (size_t i = 0, used = 0; i < sizeof row / sizeof *row; i++) {
         if (!row[i].asked) continue;
         (void)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", row[i].key);

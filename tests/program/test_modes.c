@@ -200,11 +200,13 @@ TEST(modes, what_needs_values_warns_without_them)
 {
     struct spawn_result r;
     spawn_run(&r,
-              "%s --num_steps 1 --numerics none --set optimizer.log_summaries=true --model_dir %s",
+              "%s --num_steps 1 --numerics none --set optimizer.log_summaries=true --model_dir %s "
+              "--set runconfig.max_checkpoints=2 --set runconfig.load_checkpoint_states=model",
               job_tiny(), job_path("without"));
     T_EQ(r.status, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err,
-                                  "WARNING:   without effect: trace_hash, optimizer.log_summaries: "
+                                  "WARNING:   without effect: trace_hash, optimizer.log_summaries, "
+                                  "runconfig.max_checkpoints, runconfig.load_checkpoint_states: "
                                   "--numerics none keeps the time alone\n"));
     spawn_free(&r);
 }
