@@ -344,9 +344,13 @@ static enum wsc_err take_given(struct app_call *call, const struct app_option *o
     if (o->type != APP_TEXTS && has_control(text))
         return WSC_RAISE(WSC_USAGE, "%s: the value has a line break or another control character",
                          label(o, name));
-    if (*given && !may_repeat(o))
-        return WSC_RAISE(WSC_USAGE, "%s: given twice, \"%s\" and \"%s\"", label(o, name), *given,
-                         text);
+    if (*given && !may_repeat(o)) {
+        const bool list = o->type == APP_NAMES || o->type == APP_INTS;
+        (void)WSC_RAISE(WSC_USAGE, "%s: given twice, \"%s\" and \"%s\"", label(o, name), *given,
+                        text);
+        return list ? wsc_err_hint(WSC_USAGE, "several, separated by commas: %s,%s", *given, text)
+                    : WSC_USAGE;
+    }
     *given = text;
     return take_value(call->request, o, text);
 }

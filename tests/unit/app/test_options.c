@@ -346,6 +346,8 @@ TEST(app_options, a_row_makes_its_errors)
         {"x --names a,,b", "--names: an item of the list \"a,,b\" is empty"},
         {"x --names a,", "--names: an item of the list \"a,\" is empty"},
         {"x --names ab,a,ab", "--names: ab stands twice in the list"},
+        {"x --names a --names b", "--names: given twice, \"a\" and \"b\"; hint: several, "
+                                  "separated by commas: a,b"},
         {"x --many a --many b --many c", "--many: more than 2 values"},
         {"x --key 1 --key 2", "--key: given twice, \"1\" and \"2\""},
     };
