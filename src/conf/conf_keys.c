@@ -104,8 +104,8 @@ static void hint_keys(const struct conf_table *table, const char *key, char *out
         return;
     }
     for (int i = 0; i < table->n && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : "; hint: there are ",
-                              table->key[i].path);
+        n += (size_t)snprintf(out + n, size - n, "%s%s",
+                              i ? ", " : "; hint: known are: ", table->key[i].path);
 }
 
 /* A key that no row of a record knows. */

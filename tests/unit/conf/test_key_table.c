@@ -143,13 +143,13 @@ TEST(conf_table, a_variant_has_keys_of_its_own)
                "");
     check_fish("fish: {kind: whale}\n", &(struct fish){0, 0, true}, "");
     check_fish("fish: {kind: whale, length: 3}\n", NULL,
-               "t.yaml:1:21: fish.length: unknown key; hint: there are kind, sings");
+               "t.yaml:1:21: fish.length: unknown key; hint: known are: kind, sings");
     check_fish("fish: {kind: pike, size: 101}\n", NULL,
                "t.yaml:1:26: fish.size: must be at most 100, got \"101\"");
     check_fish("fish: {kind: pike, n_teth: 1}\n", NULL,
                "t.yaml:1:20: fish.n_teth: unknown key; hint: did you mean n_teeth?");
     check_fish("fish: {kind: pike, colour: 1}\n", NULL,
-               "t.yaml:1:20: fish.colour: unknown key; hint: there are kind, length, n_teeth");
+               "t.yaml:1:20: fish.colour: unknown key; hint: known are: kind, length, n_teeth");
     check_fish("fish: {kind: pike}\n", NULL, "t.yaml:1:7: fish.length: required key is missing");
     check_fish("fish: {kind: cod}\n", NULL,
                "t.yaml:1:14: fish: \"cod\" is not supported by this release; supported: pike, "
