@@ -220,27 +220,27 @@ static enum wsc_err warn_of_profile(struct zoo_params *p)
     return conf_diag_finish(&d);
 }
 
-/* Each handle takes its own overrides of a list; one that only the other handle has got is lost. */
+/* Warn of overrides in @p given that are for the handle of @p owner, which has not got them. */
+static void warn_of_lost(struct conf_diag *d, const struct overrides *given,
+                         const struct overrides *owner, bool of_machine)
+{
+    for (int i = 0; i < given->n; i++) {
+        const char *text = given->text[i];
+        char key[CONF_MAX_PATH];
+        if ((conf_set_cluster_path(text) != NULL) != of_machine || contains(owner, text)) continue;
+        (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(text, "="), text);
+        conf_diag_warn(d, (struct conf_pos){0}, key, "without effect; hint: an override of the %s",
+                       of_machine ? "machine" : "params");
+    }
+}
+
+/* Each handle takes its own overrides of a list. */
 static enum wsc_err warn_of_misplaced(libwsc_params *params, const libwsc_machine *machine)
 {
     struct zoo_params *p = &params->params;
     struct conf_diag d = {.file = p->file, .warning = &p->warning, .n_warnings = &p->n_warnings};
-    const struct {
-        const struct overrides *given, *owner;
-        bool of_machine;
-        const char *hint;
-    } list[] = {{&params->given, &machine->given, true, "the machine"},
-                {&machine->given, &params->given, false, "the params"}};
-    for (int k = 0; k < (int)(sizeof list / sizeof *list); k++)
-        for (int i = 0; i < list[k].given->n; i++) {
-            const char *text = list[k].given->text[i];
-            char key[CONF_MAX_PATH];
-            (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(text, "="), text);
-            if ((conf_set_cluster_path(text) != NULL) == list[k].of_machine &&
-                !contains(list[k].owner, text))
-                conf_diag_warn(&d, (struct conf_pos){0}, key,
-                               "without effect; hint: an override of %s", list[k].hint);
-        }
+    warn_of_lost(&d, &params->given, &machine->given, true);
+    warn_of_lost(&d, &machine->given, &params->given, false);
     return conf_diag_finish(&d);
 }
 

@@ -64,41 +64,57 @@ TEST(mask_tokens, their_number_is_rounded_half_to_even)
     data_wordpiece_close(&words);
 }
 
+enum { DRAWS = 4000, N = 42, MASKED = 8, ALL = DRAWS * MASKED };
+
+/* What became of the masked tokens of all draws. */
+struct tally {
+    int64_t masks, kept, random;
+    int64_t of_place[N], of_word[VOCABULARY];
+};
+
+static void add(const struct sample *s, struct tally *sum)
+{
+    T_EQ(count(s->mask, N), MASKED);
+    for (int i = 0; i < N; i++) {
+        const bool same = s->ids[i] == s->given[i];
+        if (!s->mask[i] && !same) T_EQ(s->ids[i], s->given[i]);
+        if (!s->mask[i]) continue;
+        if (s->labels[i] != s->given[i]) T_EQ(s->labels[i], s->given[i]);
+        const bool random = !same && s->ids[i] != MASK;
+        sum->of_place[i]++;
+        sum->masks += s->ids[i] == MASK;
+        sum->kept += same;
+        sum->random += random;
+        if (random) sum->of_word[s->ids[i]]++;
+    }
+}
+
+/* Within five standard deviations of a binomial number. */
+static void check_share(int64_t n, int64_t all, double share)
+{
+    T_NEAR((double)n / (double)all, share, 5 * sqrt(share * (1 - share) / (double)all));
+}
+
 /* Labels are what stood there; special tokens are never masked, and never take a place. */
 TEST(mask_tokens, replacements_have_the_shares_of_the_paper)
 {
-    enum { DRAWS = 4000, N = 42, MASKED = 8 };
     struct data_wordpiece *words = vocabulary();
     struct data_cloze c = {.words = words, .share = 0.2, .most = 20, .seed = 11};
-    int64_t of_place[N] = {0}, of_word[VOCABULARY] = {0}, masks = 0, kept = 0, random = 0;
+    const double equal = 1.0 / VOCABULARY; /* of random tokens, and they may be the one that was */
+    struct tally sum = {0};
     struct sample s;
     for (c.draw = 0; c.draw < DRAWS; c.draw++) {
         draw(&c, N, &s);
-        T_EQ(count(s.mask, N), MASKED);
-        for (int i = 0; i < N; i++) {
-            if (!s.mask[i]) {
-                if (s.ids[i] != s.given[i]) T_EQ(s.ids[i], s.given[i]);
-                continue;
-            }
-            if (s.labels[i] != s.given[i]) T_EQ(s.labels[i], s.given[i]);
-            of_place[i]++;
-            masks += s.ids[i] == MASK;
-            kept += s.ids[i] == s.given[i];
-            random += s.ids[i] != MASK && s.ids[i] != s.given[i];
-            if (s.ids[i] != MASK && s.ids[i] != s.given[i]) of_word[s.ids[i]]++;
-        }
+        add(&s, &sum);
     }
-    /* five standard deviations of binomial numbers */
-    const double all = (double)DRAWS * MASKED;
-    T_NEAR((double)masks / all, 0.8, 5 * sqrt(0.16 / all));
-    T_NEAR((double)random / all, 0.1, 5 * sqrt(0.09 / all) + 0.1 / VOCABULARY);
-    T_NEAR((double)kept / all, 0.1, 5 * sqrt(0.09 / all) + 0.1 / VOCABULARY);
-    T_EQ(of_place[0] + of_place[N - 1], 0);
+    check_share(sum.masks, ALL, 0.8);
+    check_share(sum.random, ALL, 0.1 - 0.1 * equal);
+    check_share(sum.kept, ALL, 0.1 + 0.1 * equal);
+    T_EQ(sum.of_place[0] + sum.of_place[N - 1], 0);
     for (int i = 1; i < N - 1; i++)
-        T_NEAR((double)of_place[i] / DRAWS, 0.2, 5 * sqrt(0.16 / DRAWS));
-    T_EQ(of_word[PAD] + of_word[CLS] + of_word[SEP] + of_word[MASK], 0);
+        check_share(sum.of_place[i], DRAWS, 0.2);
+    T_EQ(sum.of_word[PAD] + sum.of_word[CLS] + sum.of_word[SEP] + sum.of_word[MASK], 0);
     for (int w = FIRST + 1; w < VOCABULARY; w++)
-        T_NEAR((double)of_word[w] / (double)random, 1.0 / VOCABULARY,
-               5 * sqrt(0.016 / (double)random));
+        check_share(sum.of_word[w], sum.random, equal);
     data_wordpiece_close(&words);
 }
