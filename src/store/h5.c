@@ -117,10 +117,11 @@ enum wsc_err store_h5_reserve(hid_t file, const char *path, int64_t known, int64
     (void)H5Eclear2(H5E_DEFAULT);
     if (bytes < (hsize_t)known) bytes = (hsize_t)known;
     TRY(check_size_limit(path, (int64_t)bytes + extra));
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    int bad = fd < 0 || fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes + extra);
-    int why = errno;
-    if (fd >= 0) (void)close(fd);
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    const int bad = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes + extra);
+    const int why = errno;
+    (void)close(fd);
     if (!bad || why == EOPNOTSUPP || why == ENOSYS) return WSC_OK;
     return WSC_RAISE(WSC_IO, "%s: no room for %lld bytes: %s", path,
                      (long long)bytes + (long long)extra, strerror(why));
