@@ -66,6 +66,8 @@ def chooses_best_itself():
     if not asked:
         return True
     mine, own = (seconds_of_product(env) for env in (os.environ, without_choices(os.environ)))
+    if own == float("inf"):  # there is no PyTorch, which others report
+        return True
     words = " ".join(f"{name}={value}" for name, value in asked.items())
     print(f"PyTorch without {words} of the environment multiplies {mine / own:.2f} times as fast: "
           f"they are {'left out' if own <= mine else 'kept'}", flush=True)
@@ -80,8 +82,9 @@ def of_torch(env):
 def ddp_blas():
     """The BLAS of PyTorch, and why DDP cannot be compared with, or ""."""
     tried = subprocess.run([sys.executable, "-c", "import train_torch; print(train_torch.blas())"],
-                           env=dict(of_torch(os.environ), PYTHONPATH=HERE), stdout=subprocess.PIPE, text=True,
-                           stderr=subprocess.DEVNULL, check=False)
+                           env=dict(of_torch(os.environ), PYTHONPATH=HERE),
+                           stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL,
+                           check=False)
     blas = tried.stdout.strip()
     if tried.returncode:
         return None, "python3-torch and python3-h5py are not installed"
