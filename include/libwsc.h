@@ -34,7 +34,7 @@ extern "C" {
 #endif
 
 /** Version of this interface: major * 1000 + minor. */
-#define LIBWSC_VERSION 1002
+#define LIBWSC_VERSION 1003
 
 /** A params file with all defaults. */
 typedef struct libwsc_params libwsc_params;
@@ -131,9 +131,10 @@ void libwsc_sweep_free(libwsc_sweep **sweep);
  *  that libwsc_use_program() names.  Signals are the caller's: none stops a run, and no handler may
  *  run on the calling thread, which should block them; libwsc_stop() stops a run (status 5). */
 int libwsc_run(const libwsc_params *params, const libwsc_machine *machine, const char *numerics);
-/** Ask the run of this process to stop: within about a second and a step it writes a checkpoint,
- *  unless runconfig.checkpoint_steps is 0, and ends.  Nothing without a run.  From any thread, also
- *  from a signal handler.  Since 1002. */
+/** Ask the run or the sweep of this process to stop; nothing without either.  A run writes a
+ *  checkpoint within about a second and a step, unless runconfig.checkpoint_steps is 0, and ends;
+ *  a sweep ends without results (since 1003).  From any thread, also from a signal handler.
+ *  Since 1002. */
 void libwsc_stop(void);
 /** Name the installed program `wsc`, absolute, before the first run that reads data.  The text is
  *  copied. */

@@ -310,6 +310,21 @@ class Runs(unittest.TestCase):
         self.assertEqual(run.performance["first_step"], last - 2)
         self.assertEqual(run.metrics[-1]["loss"], wsc.Run(whole).metrics[-1]["loss"])
 
+    def test_ctrl_c_stops_a_sweep(self):
+        code = ("import signal, wsc; signal.signal(signal.SIGINT, signal.default_int_handler);"
+                " params = wsc.Params('configs/params/tiny.yaml'); print('begins', flush=True);"
+                " wsc.scale(params, [4096] * 10000)")
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as child:
+            try:
+                self.assertEqual(child.stdout.readline(), b"begins\n")
+                time.sleep(0.5)
+                child.send_signal(signal.SIGINT)
+                text = child.communicate(timeout=60)[1].decode()
+            finally:
+                child.kill()
+        self.assertRegex(text, "(?s)stopped by a call.*KeyboardInterrupt")
+
     def test_threads_take_turns(self):
         def loss(i):
             run = wsc.run("configs/params/tiny.yaml", f"{FOLDER}/thread{i}", num_steps=2)

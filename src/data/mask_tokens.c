@@ -9,7 +9,7 @@
 
 #include <wsc/rng.h>
 
-#include <stddef.h>
+#include <stdlib.h>
 
 /* Elements of a sample's stream of random numbers: those of the permutation, then two for each
  * chosen token. */
@@ -32,13 +32,23 @@ static bool is_special(const struct data_cloze *c, int32_t id)
     return id == s.cls || id == s.sep || id == s.pad || id == s.mask;
 }
 
-/* A random token that is not a special one. */
+static int compare_ids(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* A random token that is not a special one, each as likely as another: the number among those that
+ * are not special, to which each special token below it adds one. */
 static int32_t random_token(const struct data_cloze *c, int64_t i)
 {
-    const int64_t n = data_wordpiece_n(c->words);
-    int32_t id = (int32_t)below(c, i, n);
-    while (is_special(c, id))
-        id = (int32_t)((id + 1) % n);
+    const struct data_special s = data_wordpiece_special(c->words);
+    int32_t special[] = {s.cls, s.sep, s.pad, s.mask};
+    enum { N_SPECIAL = sizeof special / sizeof *special };
+    qsort(special, N_SPECIAL, sizeof *special, compare_ids);
+    int32_t id = (int32_t)below(c, i, data_wordpiece_n(c->words) - N_SPECIAL);
+    for (int k = 0; k < N_SPECIAL; k++)
+        id += id >= special[k];
     return id;
 }
 

@@ -303,7 +303,9 @@ int libwsc_scale(libwsc_sweep **sweep, const libwsc_params *params, const libwsc
     if (!*sweep) return wsc_err_exit_status(WSC_NOMEM);
     (*sweep)->n = n_counts;
     (void)snprintf((*sweep)->name, sizeof(*sweep)->name, "%s", params->name);
+    wsc_stop_watch(true);
     const enum wsc_err rc = run_sweep(*sweep, params, machine, num_csx, scaling);
+    wsc_stop_watch(false);
     if (rc) libwsc_sweep_free(sweep);
     return wsc_err_exit_status(rc);
 }

@@ -7,6 +7,7 @@
 
 #include <wsc/cluster.h>
 #include <wsc/mem.h>
+#include <wsc/stop.h>
 
 #include <stddef.h>
 #include <stdio.h>
@@ -23,10 +24,18 @@ struct measured {
     struct memoryx_batch sum;
 };
 
+/* WSC_INTERRUPTED when the process was asked to stop while it watches. */
+static WSC_CHECKED enum wsc_err stop_if_asked(void)
+{
+    const int asked = wsc_stop_asked();
+    return asked ? WSC_RAISE(WSC_INTERRUPTED, "stopped by %s", wsc_stop_name(asked)) : WSC_OK;
+}
+
 /* Hook of shard 0: steps after the warm-up are summed. */
 static enum wsc_err add_step(void *ctx, const struct memoryx_batch *batch)
 {
     struct measured *m = ctx;
+    TRY(stop_if_asked());
     if (m->n_seen++ < WARM_UP) return WSC_OK;
     m->n_steps++;
     m->sum.time_ps += batch->time_ps;
@@ -122,6 +131,7 @@ enum wsc_err scaling_point_at(const struct scaling_model *model, const struct hw
     /* A shallow copy: only numbers differ, and the original owns the rest. */
     struct zoo_params params = *model->params;
     struct comm *comm = NULL;
+    TRY(stop_if_asked());
     params.runconfig.num_csx = place->num_csx;
     params.train_input.batch_size = place->global_batch;
     params.runconfig.checkpoint_steps = 0; /* a pause between steps; scaling_training() adds it */

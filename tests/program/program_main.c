@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tests of the program as users run it: WSC names it; run from the top of the source tree. */
+#include "../support/slowest.h"
 #include "../support/test.h"
 
 #include <wsc/store.h>
@@ -27,14 +28,16 @@ void test_add(const char *suite, const char *name, test_fn fn)
 }
 
 /* The many-times form of the fault tests takes its time, on a busy machine much of it. */
-static void arm(void)
+static void begin_case(void)
 {
     enum { MANY_TIMES = 20 };
     (void)alarm(getenv("WSC_FAULTS") ? MANY_TIMES * SECONDS_PER_CASE : SECONDS_PER_CASE);
+    slowest_begin();
 }
 
-static void disarm(void)
+static void end_case(void)
 {
+    slowest_end();
     (void)alarm(0);
 }
 
@@ -64,7 +67,9 @@ static bool add_cases(const char *only, struct part part)
         if (suite % part.n != part.k - 1) continue;
         if (*only && !strstr(cases[i].name, only) && !strstr(cases[i].suite, only)) continue;
         CU_pSuite s = CU_get_suite(cases[i].suite);
-        if (!s) s = CU_add_suite_with_setup_and_teardown(cases[i].suite, NULL, NULL, arm, disarm);
+        if (!s)
+            s = CU_add_suite_with_setup_and_teardown(cases[i].suite, NULL, NULL, begin_case,
+                                                     end_case);
         if (!s || !CU_add_test(s, cases[i].name, cases[i].fn)) return false;
     }
     return true;
@@ -118,6 +123,7 @@ int main(int argc, char **argv)
     if (CU_initialize_registry() != CUE_SUCCESS || !add_cases(only, part)) return 2;
     CU_basic_set_mode(CU_BRM_NORMAL);
     CU_basic_run_tests();
+    slowest_print();
     unsigned failed = CU_get_number_of_tests_failed(), ran = CU_get_number_of_tests_run();
     printf("program: %u passed, %u failed\n", ran - failed - test_n_skipped(), failed);
     CU_cleanup_registry();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../support/slowest.h"
 #include "../support/test.h"
 
 #include <wsc/store.h>
@@ -40,15 +41,22 @@ void test_more_time(void)
     arm();
 }
 
-static void disarm(void)
+static void begin_case(void)
 {
+    arm();
+    slowest_begin();
+}
+
+static void end_case(void)
+{
+    slowest_end();
     test_limit(0);
 }
 
 static CU_pSuite suite_named(const char *name)
 {
     CU_pSuite s = CU_get_suite(name);
-    return s ? s : CU_add_suite_with_setup_and_teardown(name, NULL, NULL, arm, disarm);
+    return s ? s : CU_add_suite_with_setup_and_teardown(name, NULL, NULL, begin_case, end_case);
 }
 
 /* A test is named SUITE.TEST; @p only is a part of that, or empty. */
@@ -71,6 +79,7 @@ int main(int argc, char **argv)
     }
     CU_basic_set_mode(CU_BRM_NORMAL);
     CU_basic_run_tests();
+    slowest_print();
     unsigned failed = CU_get_number_of_tests_failed(), ran = CU_get_number_of_tests_run();
     printf("unit: %u passed, %u failed\n", ran - failed - test_n_skipped(), failed);
     CU_cleanup_registry();

@@ -80,7 +80,7 @@ _PROTOTYPES = {
     "libwsc_run": (c_int, [c_void_p, c_void_p, c_char_p]),
     "libwsc_stop": (None, []),
 }
-_INTERFACE = 1002  # LIBWSC_VERSION: major number * 1000 + the least minor one
+_INTERFACE = 1003  # LIBWSC_VERSION: major number * 1000 + the least minor one
 
 
 def _places():
@@ -355,7 +355,7 @@ def scale(params, num_csx=(1, 2, 4, 8, 16, 32, 64), cluster=None, scaling="weak"
     """Predict the steady-state step on each number of systems.
 
     `params` is a file or Params, `num_csx` a number or several, `cluster` a file, a Machine, or
-    None: the built-in CS-2.
+    None: the built-in CS-2.  Ctrl-C stops it, without results.
     """
     if scaling not in ("weak", "strong"):
         raise ValueError(f"scaling {scaling}: weak or strong")
@@ -363,8 +363,8 @@ def scale(params, num_csx=(1, 2, 4, 8, 16, 32, 64), cluster=None, scaling="weak"
     how = _Scaling(ctypes.sizeof(_Scaling), scaling == "strong",
                    _whole("batch_per_csx", batch_per_csx))
     model, machine, sweep = _params(params), _machine(cluster), Sweep()
-    _call(_lib.libwsc_scale, byref(sweep._owned), model._handle, machine._handle, counts,
-          len(counts), byref(how))
+    _call_apart(_lib.libwsc_scale, byref(sweep._owned), model._handle, machine._handle, counts,
+                len(counts), byref(how))
     _warn_of_idle(model, machine, max(counts))
     return sweep
 

@@ -9,7 +9,18 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PAD, UNK, CLS, SEP, MASK, FIRST, WORDS = 60, VOCABULARY = FIRST + WORDS, LONGEST = 64 };
+enum {
+    PAD,
+    UNK,
+    CLS,
+    SEP,
+    MASK,
+    FIRST,
+    SPECIAL = 4,
+    WORDS = 60,
+    VOCABULARY = FIRST + WORDS,
+    LONGEST = 64
+};
 
 static struct data_wordpiece *vocabulary(void)
 {
@@ -100,7 +111,8 @@ TEST(mask_tokens, replacements_have_the_shares_of_the_paper)
 {
     struct data_wordpiece *words = vocabulary();
     struct data_cloze c = {.words = words, .share = 0.2, .most = 20, .seed = 11};
-    const double equal = 1.0 / VOCABULARY; /* of random tokens, and they may be the one that was */
+    const double equal =
+        1.0 / (VOCABULARY - SPECIAL); /* of random tokens, and they may be the one that was */
     struct tally sum = {0};
     struct sample s;
     for (c.draw = 0; c.draw < DRAWS; c.draw++) {
@@ -114,7 +126,8 @@ TEST(mask_tokens, replacements_have_the_shares_of_the_paper)
     for (int i = 1; i < N - 1; i++)
         check_share(sum.of_place[i], DRAWS, 0.2);
     T_EQ(sum.of_word[PAD] + sum.of_word[CLS] + sum.of_word[SEP] + sum.of_word[MASK], 0);
-    for (int w = FIRST + 1; w < VOCABULARY; w++)
+    check_share(sum.of_word[UNK], sum.random, equal);
+    for (int w = FIRST; w < VOCABULARY; w++)
         check_share(sum.of_word[w], sum.random, equal);
     data_wordpiece_close(&words);
 }

@@ -166,6 +166,43 @@ TEST(libwsc, a_call_from_another_thread_stops_a_run)
     CU_ASSERT_EQUAL(run_steps("runconfig.max_steps=2"), 0);
 }
 
+/* Status of a sweep over N_LARGE times so many systems; a second or more of computing. */
+static int sweep_large(void)
+{
+    enum { N_LARGE = 100, SYSTEMS = 4096 };
+    int64_t counts[N_LARGE];
+    libwsc_params *params = NULL;
+    libwsc_machine *machine = NULL;
+    libwsc_sweep *sweep = NULL;
+    for (int i = 0; i < N_LARGE; i++)
+        counts[i] = SYSTEMS;
+    int status = libwsc_params_load(&params, PARAMS, NULL, 0);
+    if (!status) status = libwsc_machine_load(&machine, NULL, NULL, 0);
+    if (!status) status = libwsc_scale(&sweep, params, machine, counts, N_LARGE, NULL);
+    CU_ASSERT((sweep == NULL) == (status != 0));
+    libwsc_sweep_free(&sweep);
+    libwsc_machine_free(&machine);
+    libwsc_params_free(&params);
+    return status;
+}
+
+TEST(libwsc, a_call_from_another_thread_stops_a_sweep)
+{
+    int status;
+    pthread_t thread;
+    libwsc_stop(); /* no sweep: nothing */
+    const double before = rate_with("cluster.faults=[]", &status);
+    CU_ASSERT_EQUAL(status, 0);
+    atomic_store(&over, false);
+    CU_ASSERT_FATAL(!pthread_create(&thread, NULL, ask_to_stop, NULL));
+    CU_ASSERT_EQUAL(sweep_large(), 5);
+    CU_ASSERT_PTR_NOT_NULL(strstr(libwsc_message(), "stopped by a call"));
+    atomic_store(&over, true);
+    CU_ASSERT(!pthread_join(thread, NULL));
+    CU_ASSERT_EQUAL(rate_with("cluster.faults=[]", &status), before);
+    CU_ASSERT_EQUAL(status, 0);
+}
+
 TEST(libwsc, what_has_no_effect_on_a_machine_is_a_warning)
 {
     static const char pattern[] =
