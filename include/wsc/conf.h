@@ -388,10 +388,10 @@ void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node);
 void conf_key_unsupported(const struct conf_parse *p, const char *path,
                           const struct conf_node *node, const struct conf_choice *choices);
 /** Report an error unless @p node is one of the values of @p key, a key of status ONLY; an empty
- *  list or map stands for null. The message is the refusal of the key if it has one, else that of
- * conf_key_unsupported(). */
+ *  list or map may stand for null. The message is the refusal of the key if it has one, else that
+ *  of conf_key_unsupported(). */
 void conf_key_check_only(const struct conf_parse *p, const struct conf_key *key,
-                         const struct conf_node *node);
+                         const struct conf_node *node, bool empty_is_null);
 /** Read a number, also `1e-05`; false after an error about @p path. */
 bool conf_read_double(struct conf_parse *p, const char *path, const struct conf_node *node,
                       double *out);

@@ -25,7 +25,8 @@ static void take_row(struct conf_parse *p, int row, const struct conf_node *node
 {
     const struct conf_key *key = &p->table->key[row];
     p->given[row] = node;
-    if (key->status == CONF_ONLY) conf_key_check_only(p, key, node);
+    /* An empty map is a callback with its defaults. */
+    if (key->status == CONF_ONLY) conf_key_check_only(p, key, node, false);
     if (key->read)
         key->read(p, key, node, p->out);
     else if (key->to)

@@ -110,9 +110,13 @@ void zoo_trainer_merge(struct zoo_trainer *t, const char *section, const struct 
 const struct conf_entry *zoo_trainer_single(struct conf_diag *d, const struct conf_node *node,
                                             const char *path)
 {
+    char shown[CONF_QUOTE_BYTES];
     if (node->kind == CONF_NODE_MAP && node->n == 1) return &node->entry[0];
     if (node->kind == CONF_NODE_MAP)
         conf_diag_error(d, node->pos, path, "expected a map with one key, got %d keys", node->n);
+    else if (node->kind == CONF_NODE_SCALAR && !conf_node_is_null(node))
+        conf_diag_error(d, node->pos, path, "expected a map with one key, got %s; hint: %s: {}",
+                        conf_node_describe(node, shown), node->text);
     else
         zoo_trainer_wrong_form(d, node, path, "a map with one key");
     return NULL;

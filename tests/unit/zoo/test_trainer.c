@@ -278,7 +278,6 @@ TEST(zoo_trainer, each_run_takes_its_own_checkpoint)
     }
 }
 
-/* Names that end in WD schedule the weight decay, the others the learning rate. */
 /* A list may name a callback twice, which loses what the first one asks for. */
 TEST(zoo_trainer, a_callback_that_stands_twice_warns)
 {
@@ -303,6 +302,28 @@ TEST(zoo_trainer, a_callback_that_stands_twice_warns)
     zoo_params_fini(&p);
 }
 
+/* An empty map is a callback with its defaults, null is none. */
+TEST(zoo_trainer, a_callback_that_is_not_supported_is_refused)
+{
+    static const char *const name[] = {"EarlyExit", "RunSchedule", "EleutherEvalHarness",
+                                       "BigCodeEvalHarness"};
+    for (size_t i = 0; i < 4 * sizeof name / sizeof *name; i++) {
+        static const char *const value[] = {"{}", "[]", "{exit_steps: 3}", "null"};
+        const bool fits = i % 4 == 3;
+        struct zoo_params p;
+        char text[1200], path[80];
+        (void)snprintf(text, sizeof text, TRAINER(ADAMW SCHEDULER "    callbacks: [%s: %s]\n", ""),
+                       name[i / 4], value[i % 4]);
+        T_EQ(parse_text(&p, text, NULL), fits ? WSC_OK : WSC_CONFIG);
+        (void)snprintf(path, sizeof path, "trainer.init.callbacks.%s: ", name[i / 4]);
+        if (fits)
+            zoo_params_fini(&p);
+        else
+            CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), path));
+    }
+}
+
+/* Names that end in WD schedule the weight decay, the others the learning rate. */
 TEST(zoo_trainer, schedulers_of_the_weight_decay)
 {
     struct zoo_params p;
