@@ -313,14 +313,16 @@ TEST(data, data_that_do_not_repeat_are_compared_with_the_steps)
                                  "runconfig.log_steps=5 --model_dir %s",
                                  i ? "mpirun --quiet -n 3" : "", job_tiny(), dir));
     CU_ASSERT(job_read(dir, &m) && m.n == 2 && m.step[1].step == 2);
-    struct spawn_result r;
-    spawn_run(&r,
-              "mpirun --quiet -n 3 %s --set train_input.repeat=false --set "
-              "train_input.num_samples=20 --num_steps 1 --model_dir %s",
-              job_tiny(), dir);
-    T_EQ(r.status, 2);
-    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "after sample 16 there are 0 batches of 8"));
-    spawn_free(&r);
+    for (int n = 16; n <= 20; n += 4) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "mpirun --quiet -n 3 %s --set train_input.repeat=false --set "
+                  "train_input.num_samples=%d --num_steps 1 --model_dir %s",
+                  job_tiny(), n, dir);
+        T_EQ(r.status, 2);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "after sample 16 there are 0 batches of 8"));
+        spawn_free(&r);
+    }
 }
 
 TEST(data, a_batch_above_the_number_of_samples_warns_once)

@@ -98,6 +98,17 @@ TEST(seq2seq, values_do_not_depend_on_who_computes_them)
     }
 }
 
+/* Every line has spans: none is left out, as a translation may be. */
+TEST(seq2seq, lines_of_spans_are_all_read)
+{
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" run --params %s/t5.yaml --num_steps 1 --model_dir %s", corpus(),
+              job_path("t5_read"));
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NULL(strstr(r.err, "left out"));
+    spawn_free(&r);
+}
+
 TEST(seq2seq, time_is_that_of_a_run_with_values)
 {
     static const char *const ways[] = {"", "--set model.use_pre_encoder_decoder_layer_norm=false "

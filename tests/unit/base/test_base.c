@@ -209,8 +209,10 @@ TEST(file, what_is_replaced_is_whole_and_nothing_stays_beside_it)
  * lost, whatever the number in its name. */
 TEST(file, what_a_killed_process_left_is_removed)
 {
-    static const char *const stays[] = {"left/file.x.tmp", "left/file.tmp", "left/files.12.tmp",
-                                        "left/file.12.tmp.h5"};
+    enum { N_STAY = 5 };
+    static const char *const stays[N_STAY] = {"left/file.x.tmp", "left/file.tmp",
+                                              "left/files.12.tmp", "left/file.12.tmp.h5",
+                                              "left/five.12.tmp"};
     char path[256];
     (void)snprintf(path, sizeof path, "%s", case_path("left/file"));
     T_OK(wsc_file_mkdir_above(path));
@@ -218,7 +220,7 @@ TEST(file, what_a_killed_process_left_is_removed)
     T_OK(wsc_file_replace(case_path("left/file.12.tmp"), "part", 4));
     const int lock = open(case_path("left/file.12.tmp"), O_RDWR);
     CU_ASSERT(lock >= 0 && !flock(lock, LOCK_EX));
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < N_STAY; i++)
         T_OK(wsc_file_replace(case_path(stays[i]), "x", 1));
     T_OK(wsc_file_replace(path, "whole", 5));
     CU_ASSERT(access(case_path("left/file.4194304.tmp"), F_OK) != 0);
@@ -226,7 +228,7 @@ TEST(file, what_a_killed_process_left_is_removed)
     CU_ASSERT(!close(lock));
     T_OK(wsc_file_replace(path, "again", 5));
     CU_ASSERT(access(case_path("left/file.12.tmp"), F_OK) != 0);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < N_STAY; i++)
         CU_ASSERT(!remove(case_path(stays[i])));
     CU_ASSERT(!remove(path) && !remove(case_path("left")));
 }
