@@ -270,6 +270,7 @@ TEST(bert, a_batch_without_a_masked_token_has_the_loss_0)
               dir);
     CU_ASSERT(!r.status && strstr(r.out, "\"eval_loss\": 0.0") &&
               strstr(r.out, "\"eval_accuracy\": null") && strstr(r.err, "masked_lm = nan"));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "left out")); /* as translations may be */
     spawn_free(&r);
     spawn_run(&r, UNMASKED "--num_steps 2", data, data, job_path("mean"));
     CU_ASSERT(r.status == 4 && strstr(r.err, "step 1: no token of the batch has a label"));
