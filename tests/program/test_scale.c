@@ -267,7 +267,7 @@ TEST(scale, the_threads_of_a_sweep_change_nothing)
 {
     char *expected[2] = {NULL};
     static const char *const file[2] = {"scaling.csv", "sensitivity.csv"};
-    for (int n_threads = 1; n_threads <= 4; n_threads++) {
+    for (int n_threads = 1; n_threads <= 4; n_threads *= 2) {
         const char *dir = job_path("sweep_threads");
         CU_ASSERT_FATAL(spawn_ok("OMP_NUM_THREADS=%d \"$WSC\" scale --params "
                                  "configs/params/tiny.yaml --num_csx 1,2,600,4,8 --sensitivity "

@@ -305,6 +305,7 @@ TEST(zoo_trainer, a_callback_that_stands_twice_warns)
 /* An empty map is a callback with its defaults, null is none. */
 TEST(zoo_trainer, a_callback_that_is_not_supported_is_refused)
 {
+    const int64_t before = wsc_mem_in_use(WSC_MEM_CONF);
     static const char *const name[] = {"EarlyExit", "RunSchedule", "EleutherEvalHarness",
                                        "BigCodeEvalHarness"};
     for (size_t i = 0; i < 4 * sizeof name / sizeof *name; i++) {
@@ -316,11 +317,10 @@ TEST(zoo_trainer, a_callback_that_is_not_supported_is_refused)
                        name[i / 4], value[i % 4]);
         T_EQ(parse_text(&p, text, NULL), fits ? WSC_OK : WSC_CONFIG);
         (void)snprintf(path, sizeof path, "trainer.init.callbacks.%s: ", name[i / 4]);
-        if (fits)
-            zoo_params_fini(&p);
-        else
-            CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), path));
+        CU_ASSERT(fits || strstr(wsc_err_message(), path));
+        zoo_params_fini(&p);
     }
+    T_EQ(wsc_mem_in_use(WSC_MEM_CONF), before);
 }
 
 /* Names that end in WD schedule the weight decay, the others the learning rate. */
