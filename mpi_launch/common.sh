@@ -308,8 +308,19 @@ run_in_slurm_job() { # HOME OPTION...
     scontrol requeue "$SLURM_JOB_ID" && exit 0
 }
 
+# Was the job cancelled while it stopped for another reason?  It gets the same signals at its limit.
+was_cancelled() {
+    job=$(scontrol --oneliner show job "$SLURM_JOB_ID" 2>/dev/null)
+    case $job in
+    *" Reason=TimeLimit "*) return 1 ;;
+    *" JobState=CANCELLED "* | *" JobState=COMPLETING "*) return 0 ;;
+    *) return 1 ;;
+    esac
+}
+
 comes_back() { # STATUS
     case $asked in TERM | INT) return 1 ;; esac
+    ! was_cancelled || return 1
     [ "$1" -ne 5 ] || return 0
     worth_a_restart "$1" && [ "${SLURM_RESTART_COUNT:-0}" -lt "$most_requeues" ]
 }

@@ -153,6 +153,14 @@ a_cancelled_job_stays_cancelled() {
         job_is "$job" CANCELLED && [ "$(restarts_of "$job")" -eq 0 ]
 }
 
+# Cancelled while it writes the checkpoint of an earlier signal, which asks for the queue.
+a_job_cancelled_while_it_stops_stays_cancelled() {
+    submit "$dir/stopping" && wait_until 60 has_passed_step "$dir/stopping" 3 &&
+        scancel --signal=USR1 --batch "$job" && scancel "$job" &&
+        wait_until 30 job_is "$job" CANCELLED && sleep 3 && job_is "$job" CANCELLED &&
+        [ "$(restarts_of "$job")" -eq 0 ]
+}
+
 sweep_has_rows() { # FILE ROWS
     [ -r "$1" ] && [ "$(wc -l <"$1")" -eq $(($2 + 1)) ]
 }
@@ -201,7 +209,8 @@ bring_up || {
 submit_long
 for case in a_job_equals_a_local_run fewer_tasks_than_roles_fold_them \
     a_signalled_job_goes_on_from_the_queue a_job_whose_wafer_dies_goes_on_from_the_queue \
-    a_job_that_cannot_start_is_not_repeated a_cancelled_job_stays_cancelled an_array_job_sweeps \
+    a_job_that_cannot_start_is_not_repeated a_cancelled_job_stays_cancelled \
+    a_job_cancelled_while_it_stops_stays_cancelled an_array_job_sweeps \
     the_time_limit_puts_a_job_back; do
     [ $# -eq 0 ] || echo " $* " | grep -q " $case " || continue
     check "$case"
