@@ -13,9 +13,9 @@
 #include <string.h>
 
 /* A folder with stand-ins: `mpirun` writes its words to `mpirun.words`, one per line, its hosts
- * file to `mpirun.hosts`, and ends with $MPIRUN_STATUS; `scontrol` writes its words; `ssh` is a
- * machine with eight cores, unless its name begins with "dead"; `sbatch` and `qsub` run the script
- * at once, as the first task, on two machines of 16 slots. */
+ * file to `mpirun.hosts`, and ends with $MPIRUN_STATUS; `scontrol` writes what is put back; `ssh`
+ * is a machine with eight cores, unless its name begins with "dead"; `sbatch` and `qsub` run the
+ * script at once, as the first task, on two machines of 16 slots. */
 static const char *stand_ins(void)
 {
     static char dir[160];
@@ -24,7 +24,7 @@ static const char *stand_ins(void)
          "[ \"$1\" != --version ] || { echo \"${MPIRUN_VERSION:-mpirun (Open MPI) 4.1.4}\"; "
          "exit; }; while [ $# -gt 0 ]; do printf '%s\\n' \"$1\"; [ \"$1\" != --hostfile ] || "
          "cat \"$2\" >$0.hosts; shift; done >$0.words; exit ${MPIRUN_STATUS:-0}"},
-        {"scontrol", "echo \"$*\" >$0.words"},
+        {"scontrol", "[ $1 != requeue ] || echo \"$*\" >$0.words"},
         {"sbatch", "while :; do case $1 in --array=*) task=${1#--array=} ;; -n) n=$2; shift ;; "
                    "-*) ;; *) break ;; esac; shift; done; SLURM_SUBMIT_DIR=$PWD SLURM_NTASKS=$n "
                    "SLURM_ARRAY_TASK_ID=${task%%-*} exec sh \"$@\""},
