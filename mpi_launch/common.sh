@@ -304,14 +304,17 @@ run_in_slurm_job() { # HOME OPTION...
     # shellcheck disable=SC2086 # a list of words
     run_with_restarts "$number" $mpirun \
         -n "$(smaller "$roles" "${SLURM_NTASKS:-$roles}")" "$program" run --run_id "$id" "$@"
-    [ -n "${SLURM_JOB_ID:-}" ] && comes_back "$status" || return 0
-    scontrol requeue "$SLURM_JOB_ID" && exit 0
+    [ -n "${SLURM_JOB_ID:-}" ] || return 0
+    # The number of the last task of an array stands for all of its tasks.
+    task=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
+    task=${task:-$SLURM_JOB_ID}
+    comes_back "$status" || return 0
+    scontrol requeue "$task" && exit 0
 }
 
 # Was the job cancelled while it stopped for another reason?  It gets the same signals at its limit.
 was_cancelled() {
-    job=$(scontrol --oneliner show job "$SLURM_JOB_ID" 2>/dev/null)
-    case $job in
+    case $(scontrol --oneliner show job "$task" 2>/dev/null) in
     *" Reason=TimeLimit "*) return 1 ;;
     *" JobState=CANCELLED "* | *" JobState=COMPLETING "*) return 0 ;;
     *) return 1 ;;

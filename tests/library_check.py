@@ -312,8 +312,8 @@ class Runs(unittest.TestCase):
 
     def test_ctrl_c_stops_a_sweep(self):
         code = ("import signal, wsc; signal.signal(signal.SIGINT, signal.default_int_handler);"
-                " params = wsc.Params('configs/params/tiny.yaml'); print('begins', flush=True);"
-                " wsc.scale(params, [4096] * 10000)")
+                " params, machine = wsc.Params('configs/params/tiny.yaml'), wsc.Machine(None);"
+                " print('begins', flush=True); wsc.scale(params, [4096] * 10000, machine)")
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as child:
             try:

@@ -300,6 +300,7 @@ struct conf_key {
     enum wsc_unit unit; /**< unit of a quantity; numbers of other types have none */
     bool required;      /**< must be given if its section is in the file */
     bool nullable;      /**< null stands for the default */
+    bool empty_asks;    /**< ONLY: an empty list or map is a value, elsewhere it stands for null */
     bool positive;      /**< > 0 instead of >= min */
     bool below_max;     /**< < max instead of <= max */
     uint32_t kinds;     /**< kinds of the section that have the key, one bit each; 0: all kinds */
@@ -387,11 +388,10 @@ void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node);
  *  nearest choice as a hint. */
 void conf_key_unsupported(const struct conf_parse *p, const char *path,
                           const struct conf_node *node, const struct conf_choice *choices);
-/** Report an error unless @p node is one of the values of @p key, a key of status ONLY; an empty
- *  list or map may stand for null. The message is the refusal of the key if it has one, else that
- *  of conf_key_unsupported(). */
+/** Report an error unless @p node is one of the values of @p key, a key of status ONLY. The message
+ *  is the refusal of the key if it has one, else that of conf_key_unsupported(). */
 void conf_key_check_only(const struct conf_parse *p, const struct conf_key *key,
-                         const struct conf_node *node, bool empty_is_null);
+                         const struct conf_node *node);
 /** Read a number, also `1e-05`; false after an error about @p path. */
 bool conf_read_double(struct conf_parse *p, const char *path, const struct conf_node *node,
                       double *out);

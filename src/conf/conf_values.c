@@ -239,9 +239,9 @@ void conf_key_default(struct conf_parse *p, int row)
 }
 
 void conf_key_check_only(const struct conf_parse *p, const struct conf_key *key,
-                         const struct conf_node *node, bool empty_is_null)
+                         const struct conf_node *node)
 {
-    const bool is_null = empty_is_null && node->kind != CONF_NODE_SCALAR && !node->n;
+    const bool is_null = !key->empty_asks && node->kind != CONF_NODE_SCALAR && !node->n;
     if (conf_choice_find(key->choices, is_null ? NULL : node) >= 0) return;
     if (key->refusal)
         conf_diag_error(p->diag, node->pos, key->path, "%s", key->refusal);
@@ -268,7 +268,7 @@ void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node)
     p->given[row] = node;
     named.path = conf_key_name(p, p->spelling ? p->spelling : key->path, path);
     if (key->status == CONF_ONLY) {
-        conf_key_check_only(p, key, node, true);
+        conf_key_check_only(p, key, node);
         return;
     }
     if (key->status == CONF_NOISE)

@@ -26,10 +26,26 @@ static int64_t below(const struct data_cloze *c, int64_t i, int64_t n)
     return (int64_t)((word(c, i) >> 32) * (uint64_t)n >> 32);
 }
 
-static bool is_special(const struct data_cloze *c, int32_t id)
+/* Tokens that are no words; [UNK] stands for one. */
+enum { N_SPECIAL = 4 };
+
+static void list_special(const struct data_cloze *c, int32_t special[N_SPECIAL])
 {
     const struct data_special s = data_wordpiece_special(c->words);
-    return id == s.cls || id == s.sep || id == s.pad || id == s.mask;
+    special[0] = s.cls;
+    special[1] = s.sep;
+    special[2] = s.pad;
+    special[3] = s.mask;
+}
+
+static bool is_special(const struct data_cloze *c, int32_t id)
+{
+    int32_t special[N_SPECIAL];
+    bool is = false;
+    list_special(c, special);
+    for (int k = 0; k < N_SPECIAL; k++)
+        is = is || id == special[k];
+    return is;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -42,9 +58,8 @@ static int compare_ids(const void *a, const void *b)
  * are not special, to which each special token below it adds one. */
 static int32_t random_token(const struct data_cloze *c, int64_t i)
 {
-    const struct data_special s = data_wordpiece_special(c->words);
-    int32_t special[] = {s.cls, s.sep, s.pad, s.mask};
-    enum { N_SPECIAL = sizeof special / sizeof *special };
+    int32_t special[N_SPECIAL];
+    list_special(c, special);
     qsort(special, N_SPECIAL, sizeof *special, compare_ids);
     int32_t id = (int32_t)below(c, i, data_wordpiece_n(c->words) - N_SPECIAL);
     for (int k = 0; k < N_SPECIAL; k++)

@@ -153,9 +153,9 @@ static void add_empty(struct out_json *j)
     out_json_close(j);
 }
 
-/* Choices match by meaning (conf_choice_find()): booleans, numbers, null, else names. Keys of
- * status ONLY take an empty list or map for null. */
-static void add_choices(struct out_json *j, const struct conf_choice *choice, bool only)
+/* Choices match by meaning (conf_choice_find()): booleans, numbers, null, else names; with @p empty
+ * an empty list or map is null too. */
+static void add_choices(struct out_json *j, const struct conf_choice *choice, bool empty)
 {
     static const char *const words[2][3] = {{"false", "no", "off"}, {"true", "yes", "on"}};
     const char *names[CONF_MAX_CHOICES];
@@ -165,7 +165,7 @@ static void add_choices(struct out_json *j, const struct conf_choice *choice, bo
         double value;
         if (!strcmp(choice->name, "null")) {
             add_type(j, "null");
-            if (only) add_empty(j);
+            if (empty) add_empty(j);
         } else if (conf_parse_bool(choice->name, &truth)) {
             out_json_open(j, NULL);
             out_json_bool(j, "const", truth);
@@ -672,7 +672,8 @@ void report_schema_value(struct out_json *j, const char *name, const struct conf
         return;
     }
     out_json_open_list(j, "anyOf");
-    if (row->type == CONF_T_CHOICE) add_choices(j, row->choices, row->status == CONF_ONLY);
+    if (row->type == CONF_T_CHOICE)
+        add_choices(j, row->choices, row->status == CONF_ONLY && !row->empty_asks);
     if (row->type == CONF_T_INT || row->type == CONF_T_DOUBLE) add_number(j, row);
     if (row->type == CONF_T_BOOL) add_bool(j);
     if (row->type == CONF_T_STRING) add_text(j);

@@ -25,8 +25,7 @@ static void take_row(struct conf_parse *p, int row, const struct conf_node *node
 {
     const struct conf_key *key = &p->table->key[row];
     p->given[row] = node;
-    /* An empty map is a callback with its defaults. */
-    if (key->status == CONF_ONLY) conf_key_check_only(p, key, node, false);
+    if (key->status == CONF_ONLY) conf_key_check_only(p, key, node);
     if (key->read)
         key->read(p, key, node, p->out);
     else if (key->to)

@@ -17,16 +17,13 @@
     {                                                                                              \
         .path = "trainer." p, .type = CONF_T_ANY, .status = CONF_NO_EFFECT, .doc = (text)          \
     }
-#define ONLY(p, text, ...)                                                                         \
-    {                                                                                              \
-        .path = "trainer." p, .type = CONF_T_CHOICE, .status = CONF_ONLY,                          \
-        .choices = CONF_CHOICES(__VA_ARGS__), .doc = (text)                                        \
-    }
-#define HARNESS(p, why)                                                                            \
+/* A callback that is not supported: an empty map asks for its defaults, null for none. */
+#define REFUSED(p, text, why)                                                                      \
     {                                                                                              \
         .path = "trainer.init.callbacks." p, .type = CONF_T_CHOICE, .status = CONF_ONLY,           \
-        .choices = CONF_CHOICES({"null", 0}), .doc = "downstream evaluation", .refusal = (why)     \
+        .empty_asks = true, .choices = CONF_CHOICES({"null", 0}), .doc = (text), .refusal = (why)  \
     }
+#define HARNESS(p, why)     REFUSED(p, "downstream evaluation", why)
 #define CALLBACK(p, t)      ROW("init.callbacks." p, t)
 #define CALLBACK_NONE(p, t) NONE("init.callbacks." p, t)
 
@@ -143,8 +140,8 @@ static const struct conf_key keys[] = {
     CALLBACK("Sparsity.sparsity", "sparsity"),
     TAKE("init.callbacks.LogSparsity", "log_sparsity", switch,
          "target and actual sparsity to TensorBoard; null switches it off"),
-    ONLY("init.callbacks.EarlyExit", "end before the last step", {"null", 0}),
-    ONLY("init.callbacks.RunSchedule", "another order of training and evaluation", {"null", 0}),
+    REFUSED("EarlyExit", "end before the last step", NULL),
+    REFUSED("RunSchedule", "another order of training and evaluation", NULL),
     HARNESS("EleutherEvalHarness",
             "a run calls no harness; hint: wsc run --mode eval --requests FILE scores the requests "
             "that the harness writes with --log_samples; null leaves the callback out"),

@@ -178,6 +178,19 @@ an_array_job_sweeps() {
         same_as_reference "$out/2"
 }
 
+# The last task has the number of the whole array.
+a_signalled_task_of_an_array_comes_back_alone() {
+    out=$dir/array
+    # shellcheck disable=SC2046 # a list of options
+    job=$(sbatch --parsable --array=1-3 --ntasks=4 --output="$out-%a.log" \
+        mpi_launch/slurm_sweep.sbatch num_csx=1,2,4 "$out" \
+        $(small_run "$out" | sed 's/ --model_dir .*//')) &&
+        wait_until 60 has_passed_step "$out/3" 3 && scancel --signal=USR1 --batch "${job}_3" &&
+        wait_until 90 sweep_has_rows "$out/sweep.csv" 3 &&
+        wait_until 30 job_is "${job}_3" COMPLETED && same_as_reference "$out/2" &&
+        [ "$(restarts_of "${job}_1") $(restarts_of "${job}_2") $(restarts_of "${job}_3")" = '0 0 1' ]
+}
+
 # Slurm looks at time limits every half minute, so that the signal, asked for 20 s before the limit
 # of a minute, comes 10 to 40 s after the start.  The job is longer than that.
 submit_long() {
@@ -211,7 +224,7 @@ for case in a_job_equals_a_local_run fewer_tasks_than_roles_fold_them \
     a_signalled_job_goes_on_from_the_queue a_job_whose_wafer_dies_goes_on_from_the_queue \
     a_job_that_cannot_start_is_not_repeated a_cancelled_job_stays_cancelled \
     a_job_cancelled_while_it_stops_stays_cancelled an_array_job_sweeps \
-    the_time_limit_puts_a_job_back; do
+    a_signalled_task_of_an_array_comes_back_alone the_time_limit_puts_a_job_back; do
     [ $# -eq 0 ] || echo " $* " | grep -q " $case " || continue
     check "$case"
 done
