@@ -73,9 +73,6 @@ reason=$($python benchmarks/hosts.py) || skip "$reason"
 begin
 cat src/*/*.c >"$dir/text.txt" &&
     "$wsc" data --input "$dir/text.txt" --out "$dir/data" --max_seq_length 256 >/dev/null || exit 1
-for case in network_has_rates_and_delays scaling_is_verified_and_measured \
-    a_row_without_time_left_is_skipped an_ended_benchmark_leaves_no_process; do
-    [ $# -eq 0 ] || echo " $* " | grep -q " $case " || continue
-    check "$case"
-done
+check_chosen "$@" -- network_has_rates_and_delays scaling_is_verified_and_measured \
+    a_row_without_time_left_is_skipped an_ended_benchmark_leaves_no_process
 exit 0

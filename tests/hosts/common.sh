@@ -73,6 +73,24 @@ check() { # CASE
     printf '  %-52s %s (%d s)\n' "$(echo "$1" | tr _ ' ')" "$verdict" $(($(date +%s) - began))
 }
 
+# Run the cases of the suite that the command line names, without names all.
+check_chosen() { # NAME... -- CASE...
+    chosen=
+    while [ "$1" != -- ]; do
+        chosen="$chosen $1"
+        shift
+    done
+    shift
+    for name in $chosen; do
+        case " $* " in *" $name "*) continue ;; esac
+        echo "$suite: no case '$name'; hint: $*" >&2
+        exit 2
+    done
+    for name; do
+        case " ${chosen:-$name} " in *" $name "*) check "$name" ;; esac
+    done
+}
+
 wait_until() { # SECONDS COMMAND...
     until=$(($(date +%s) + $1))
     shift

@@ -269,13 +269,9 @@ bring_up || {
     tail -n 30 "$dir"/*.log
     exit 1
 }
-for case in three_hosts_equal_one folded_and_turned_ranks_equal_one_host \
+check_chosen "$@" -- three_hosts_equal_one folded_and_turned_ranks_equal_one_host \
     placement_names_hosts_and_keeps_nodes_beside_wafers a_host_that_is_cut_off_ends_the_job \
     the_other_hosts_go_on_after_a_cut a_cut_is_noticed_from_a_host_without_ranks \
-    a_killed_rank_is_restarted_on_all_hosts \
-    a_signal_stops_all_hosts_and_a_second_start_goes_on a_folder_that_is_not_shared_is_refused \
-    wrong_hosts_files_are_refused; do
-    [ $# -eq 0 ] || echo " $* " | grep -q " $case " || continue
-    check "$case"
-done
+    a_killed_rank_is_restarted_on_all_hosts a_signal_stops_all_hosts_and_a_second_start_goes_on \
+    a_folder_that_is_not_shared_is_refused wrong_hosts_files_are_refused
 exit 0
