@@ -296,6 +296,36 @@ static void check_chain(const struct reading *r, const struct conf_node *list,
                   "a chain multiplies by value / initial value: the initial value must not be 0");
 }
 
+/* The scheduler at the end of a part, and the step of the part at which it begins. */
+static const struct zoo_schedule_node *last_of(const struct zoo_schedule *s,
+                                               const struct zoo_schedule_node *part, int64_t *begin)
+{
+    *begin = 0;
+    while (part->scheduler == ZOO_SCHEDULE_SEQUENTIAL && part->n_children) {
+        if (part->n_milestones)
+            *begin += (int64_t)s->value[part->first_milestone + part->n_milestones - 1];
+        part = &s->node[part->first_child + part->n_children - 1];
+    }
+    return part;
+}
+
+/* Steps after which a part ends if nothing else is stated; CONF_NULL: never, and for chains. */
+static int64_t length_of(const struct zoo_schedule *s, const struct zoo_schedule_node *part)
+{
+    int64_t begin;
+    const int64_t after = last_of(s, part, &begin)->total_iters;
+    return after == CONF_NULL ? CONF_NULL : begin + after;
+}
+
+/* Does the part repeat after total_iters? Then a sequence may leave it at any step. */
+static bool is_periodic(const struct zoo_schedule *s, const struct zoo_schedule_node *part)
+{
+    int64_t begin;
+    const enum zoo_scheduler last = last_of(s, part, &begin)->scheduler;
+    return last == ZOO_SCHEDULE_COSINE_ANNEALING ||
+           last == ZOO_SCHEDULE_COSINE_ANNEALING_WARM_RESTARTS;
+}
+
 /* Set the step at which each part begins, from the lengths of the parts before it. */
 static void set_milestones(const struct reading *r, const struct conf_node *list, int at)
 {
@@ -311,32 +341,37 @@ static void set_milestones(const struct reading *r, const struct conf_node *list
         const struct zoo_schedule_node *child = &s->node[node->first_child + i];
         char place[CONF_MAX_PATH];
         (void)snprintf(place, sizeof place, "%.150s[%d]", r->path, i);
-        if (child->n_children || child->total_iters == CONF_NULL) {
+        const int64_t length = length_of(s, child);
+        if (length == CONF_NULL) {
             conf_diag_error(r->p->diag, list->entry[i].value->pos, place,
-                            "total_iters is missing; without it no later phase begins");
+                            child->n_children
+                                ? "without an end no later phase begins; hint: SequentialLR with "
+                                  "milestones"
+                                : "total_iters is missing; without it no later phase begins");
             return;
         }
-        end += (double)child->total_iters;
+        end += (double)length;
         s->value[s->n_used++] = end;
     }
     node->n_milestones = node->n_children - 1;
 }
 
-/* Check that given milestones are at the ends of the parts before them, if these have a length. */
+/* Check that given milestones are at the ends of the parts before them, if these have an end. */
 static void check_milestones(const struct reading *r, const struct conf_node *milestones,
                              const struct zoo_schedule_node *node)
 {
     const struct zoo_schedule *s = r->schedule;
-    double end = 0;
+    double begin = 0;
     for (int i = 0; i < node->n_milestones; i++) {
         const struct zoo_schedule_node *child = &s->node[node->first_child + i];
         const double given = s->value[node->first_milestone + i];
-        if (child->n_children || child->total_iters == CONF_NULL) return;
-        end += (double)child->total_iters;
-        if (given == end) continue;
+        const int64_t length = length_of(s, child);
+        const double end = begin + (double)length;
+        begin = given;
+        if (length == CONF_NULL || is_periodic(s, child) || given == end) continue;
         conf_diag_error(r->p->diag, milestones->entry[i].value->pos, r->path,
-                        "milestone %.0f, but total_iters of the schedulers before add up to %.0f; "
-                        "hint: leave milestones out",
+                        "milestone %.0f, but the total_iters of the scheduler before end it at "
+                        "%.0f; hint: leave milestones out",
                         given, end);
         return;
     }
