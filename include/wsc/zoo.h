@@ -128,8 +128,9 @@ struct zoo_input {
     /** Maximum numbers of masked tokens and of sentences of a sequence. */
     int64_t max_predictions_per_seq, max_cls_tokens;
     /** Set by the checks from the model and the section. pairs: samples have token types and a
-     *  label of the pair; padding_in_loss: padding has labels; trains: this is train_input. */
-    bool pairs, padding_in_loss, trains;
+     *  label of the pair; padding_in_loss: padding has labels; trains: this is train_input;
+     *  mean_of_text: the loss divides by the tokens of each text of a pair (dpo). */
+    bool pairs, padding_in_loss, trains, mean_of_text;
     /** Set from the model of an encoder: numbers of token labels, of token types and of sequence
      *  classes; 0: the samples have none, or values are not checked. */
     int64_t n_labels, n_types, n_classes;

@@ -155,6 +155,7 @@ enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *
     s->n_types = input->n_types ? input->n_types : INT32_MAX;
     s->n_classes = input->n_classes;
     s->n_predictions = input->n_predictions;
+    s->mean_of_text = input->mean_of_text;
     s->n_sets = input->n_sets ? input->n_sets : 1;
     s->set = wsc_alloc(WSC_MEM_DATA, (size_t)s->n_sets, sizeof *s->set);
     s->sample = wsc_alloc_raw(WSC_MEM_DATA, (size_t)(s->sequences * T),

@@ -55,6 +55,7 @@ struct data_source {
     struct data_buckets *buckets;        /* NULL: batches of samples in their order */
     struct data_examples_shared *shared; /* for encoders; NULL: samples of GPT */
     int64_t n_labels, n_types, n_classes;
+    bool mean_of_text;     /* each text of a pair needs a token that counts in the loss */
     int64_t n_predictions; /* most masked tokens of a sample; 0: any number */
     float target;          /* target of the current sample */
 };

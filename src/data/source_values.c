@@ -130,7 +130,25 @@ static enum wsc_err check_ids(struct data_source *s, const struct data_file *f, 
     return WSC_OK;
 }
 
+/* A mean over no tokens is not a number. */
+static enum wsc_err check_texts(const struct data_source *s, const struct data_file *f, int64_t i)
+{
+    for (int k = 0; k < s->sequences; k++) {
+        const int32_t *mask = data_source_rows(s, k) + s->T;
+        int64_t n = 0;
+        for (int64_t t = 0; t < s->T; t++)
+            n += mask[t];
+        if (n) continue;
+        (void)WSC_RAISE(WSC_FORMAT, "%s: sample %lld: %s%s has no 1", f->path,
+                        (long long)(i - f->first), text_name(s, k * s->T), row_name[1]);
+        return wsc_err_hint(WSC_FORMAT, "loss_type ipo divides by the number of these tokens");
+    }
+    return WSC_OK;
+}
+
 enum wsc_err data_source_check(struct data_source *s, const struct data_file *f, int64_t i)
 {
-    return s->shared ? check_example(s, f, i) : check_ids(s, f, i);
+    if (s->shared) return check_example(s, f, i);
+    TRY(check_ids(s, f, i));
+    return s->mean_of_text ? check_texts(s, f, i) : WSC_OK;
 }

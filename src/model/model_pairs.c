@@ -12,7 +12,7 @@
 /* The sum of what the tokens of a sequence have counts, or their mean. */
 static double summed(const struct zoo_dpo *dpo, double x, int64_t n_tokens)
 {
-    return dpo->loss_type == ZOO_DPO_IPO && n_tokens ? x / (double)n_tokens : x;
+    return dpo->loss_type == ZOO_DPO_IPO ? x / (double)n_tokens : x;
 }
 
 double model_sequence_logp(const struct zoo_dpo *dpo, double nats, int64_t n_tokens)

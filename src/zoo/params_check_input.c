@@ -208,6 +208,7 @@ static void set_ranges(struct zoo_input *in, const struct zoo_model *m)
                                                  : zoo_model_n_ids(m);
     in->n_types = o != ZOO_SEQ2SEQ && m->num_segments > 0 ? m->num_segments : 0;
     in->n_predictions = o == ZOO_MASKED_LM ? m->max_predictions_per_seq : 0;
+    in->mean_of_text = m->dpo.loss_type == ZOO_DPO_IPO;
     in->n_classes = o == ZOO_CLASSIFICATION ? m->num_labels : in->pairs ? PAIRS : 0;
 }
 

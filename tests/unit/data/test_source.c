@@ -220,7 +220,7 @@ static void refused(struct zoo_input *input, int64_t length, int64_t vocab, cons
 {
     struct data_source *s = NULL;
     struct data_batch *b = NULL;
-    T_OK(data_batch_create(&b, 3, length));
+    T_OK(data_batch_create(&b, 6, length));
     enum wsc_err rc = data_source_open(&s, input, length, vocab);
     if (!rc) rc = data_source_read(s, 0, 3, b);
     CU_ASSERT_NOT_EQUAL(rc, WSC_OK);
@@ -265,26 +265,59 @@ TEST(source, errors_name_file_and_place)
     refused(&input, T, 500, "max_sequence_length of the input is 7");
 }
 
-/* The length of pairs is that of the input where it has one: a policy may know longer texts. */
-TEST(source, pairs_of_another_length_blame_the_key_that_was_given)
+/* A file of one pair in a folder of its own. */
+static struct zoo_input input_of_pair(const char *name, const int32_t data[6 * T])
 {
-    int32_t data[6 * T] = {0};
     const struct store_samples_shape shape = {.n = 1, .T = T, .pairs = true};
     struct store_samples_writer *w = NULL;
-    char path[512], dir[256];
-    (void)snprintf(dir, sizeof dir, "%s", folder("pairs"));
+    static char dir[256]; /* the input refers to it */
+    char path[512];
+    (void)snprintf(dir, sizeof dir, "%s", folder(name));
     (void)snprintf(path, sizeof path, "%s/p.h5", dir);
     T_OK(store_samples_create(&w, path, &shape));
     T_OK(store_samples_append(w, data, 1));
     T_OK(store_samples_finish(&w));
     struct zoo_input input = input_of(dir);
     input.samples = ZOO_SAMPLES_PAIRS;
+    return input;
+}
+
+/* The length of pairs is that of the input where it has one: a policy may know longer texts. */
+TEST(source, pairs_of_another_length_blame_the_key_that_was_given)
+{
+    struct zoo_input input = input_of_pair("pairs", (int32_t[6 * T]){0});
     refused(&input, T + 1, 500, "have 4 tokens, but model.max_position_embeddings is 5; hint: ");
     input.max_sequence_length = T + 1;
     refused(
         &input, T + 1, 500,
         "have 4 tokens, but max_sequence_length of the input is 5; hint: make the dataset again "
         "with --max_seq_length 5, or change the key");
+}
+
+static void read_a_pair(const struct zoo_input *input)
+{
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    T_OK(data_source_open(&s, input, T, 500));
+    T_OK(data_batch_create(&b, 2, T));
+    T_OK(data_source_read(s, 0, 1, b));
+    data_batch_destroy(&b);
+    data_source_close(&s);
+}
+
+/* A mean needs a token. */
+TEST(source, texts_of_pairs_without_a_token_are_refused_where_their_mean_counts)
+{
+    int32_t data[6 * T] = {[T] = 1};
+    struct zoo_input input = input_of_pair("empty_text", data);
+    read_a_pair(&input);
+    input.mean_of_text = true;
+    refused(&input, T, 500,
+            "p.h5: sample 0: rejected_attention_mask has no 1; hint: loss_type ipo");
+    data[4 * T + T - 1] = 1;
+    input = input_of_pair("full_texts", data);
+    input.mean_of_text = true;
+    read_a_pair(&input);
 }
 
 /* ---- parts and mixtures ---------------------------------------------------------------------- */
