@@ -39,8 +39,8 @@ typedef void (*convert_progress_fn)(void *ctx, int64_t done, int64_t total);
 /** Names of the families that can be written, separated by spaces; their rows are in
  *  src/convert/hf_families.c. */
 #define CONVERT_FAMILIES                                                                           \
-    "gpt2 gptj gpt-neox llama mistral mixtral bloom falcon-7b falcon-40b starcoder santacoder "    \
-    "btlm jais mpt codegen bert roberta esm2 t5 t5-v1.1 bert-classifier bert-tokens "              \
+    "gpt2 gptj gpt-neox llama mistral mixtral qwen2 gemma2 bloom falcon-7b falcon-40b starcoder "  \
+    "santacoder btlm jais mpt codegen bert roberta esm2 t5 t5-v1.1 bert-classifier bert-tokens "   \
     "bert-answers roberta-classifier roberta-tokens roberta-answers esm2-classifier esm2-tokens"
 
 /** A conversion in either direction. Strings are borrowed; members for the other direction are not

@@ -16,6 +16,12 @@ static const struct convert_word activation[] = {
 static const struct convert_word gated_activation[] = {
     {"silu", "swiglu"}, {"gelu", "geglu"}, {"relu", "reglu"}, {NULL, NULL}};
 
+/* `gelu_pytorch_tanh` is the tanh form, also where a gate multiplies it. */
+static const struct convert_word gemma_activation[] = {{"gelu_pytorch_tanh", "geglu_new"},
+                                                       {"gelu", "geglu"},
+                                                       {"silu", "swiglu"},
+                                                       {"relu", "reglu"},
+                                                       {NULL, NULL}};
 static const struct convert_word t5_activation[] = {
     {"relu", "relu"}, {"gelu", "gelu"}, {"gelu_new", "gelu_new"}, {"silu", "silu"}, {NULL, NULL}};
 /* The transformers library uses the tanh form of this function. */
@@ -82,25 +88,36 @@ static const struct convert_rule neox_rules[] = {
     {"final_layer_norm.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},
     {"/embed_out.weight", {"lm_head.weight"}, CONVERT_SAME},
 };
-#define LLAMA_RULES                                                                                \
+/* @p field: "weight", or "*" where queries, keys and values have biases. */
+#define ROTARY_RMS_RULES(field, norms)                                                             \
     {"embed_tokens.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},             \
-    {"#input_layernorm.weight", {"#norm1.weight"}, CONVERT_SAME},                                  \
-    {"#self_attn.q_proj.weight", {"#self_attn.proj_q_dense_layer.weight"}, CONVERT_ROTARY},        \
-    {"#self_attn.k_proj.weight", {"#self_attn.proj_k_dense_layer.weight"}, CONVERT_ROTARY},        \
-    {"#self_attn.v_proj.weight", {"#self_attn.proj_v_dense_layer.weight"}, CONVERT_SAME},          \
+    {"#input_layernorm.weight", {"#norm1.weight"}, norms},                                         \
+    {"#self_attn.q_proj." field, {"#self_attn.proj_q_dense_layer." field}, CONVERT_ROTARY},        \
+    {"#self_attn.k_proj." field, {"#self_attn.proj_k_dense_layer." field}, CONVERT_ROTARY},        \
+    {"#self_attn.v_proj." field, {"#self_attn.proj_v_dense_layer." field}, CONVERT_SAME},          \
     {"#self_attn.o_proj.weight", {"#self_attn.proj_output_dense_layer.weight"}, CONVERT_SAME},     \
-    {"#post_attention_layernorm.weight", {"#norm3.weight"}, CONVERT_SAME},                         \
-    {"norm.weight", {"transformer_decoder.norm.weight"}, CONVERT_SAME},                            \
+    {"norm.weight", {"transformer_decoder.norm.weight"}, norms},                                   \
     {"/lm_head.weight", {"lm_head.weight"}, CONVERT_SAME}
-static const struct convert_rule llama_rules[] = {
-    LLAMA_RULES,
-    {"#mlp.gate_proj.weight", {"#ffn.ffn.0.linear_layer_for_glu.weight"}, CONVERT_SAME},
-    {"#mlp.up_proj.weight", {"#ffn.ffn.0.linear_layer.weight"}, CONVERT_SAME},
-    {"#mlp.down_proj.weight", {"#ffn.ffn.1.linear_layer.weight"}, CONVERT_SAME},
+#define LLAMA_RULES(field)                                                                         \
+    ROTARY_RMS_RULES(field, CONVERT_SAME),                                                         \
+    {"#post_attention_layernorm.weight", {"#norm3.weight"}, CONVERT_SAME}
+#define GATED_RULES                                                                                \
+    {"#mlp.gate_proj.weight", {"#ffn.ffn.0.linear_layer_for_glu.weight"}, CONVERT_SAME},           \
+    {"#mlp.up_proj.weight", {"#ffn.ffn.0.linear_layer.weight"}, CONVERT_SAME},                     \
+    {"#mlp.down_proj.weight", {"#ffn.ffn.1.linear_layer.weight"}, CONVERT_SAME}
+static const struct convert_rule llama_rules[] = {LLAMA_RULES("weight"), GATED_RULES};
+static const struct convert_rule qwen2_rules[] = {LLAMA_RULES("*"), GATED_RULES};
+/* Norms before and after attention and network; 1 is added to their weights. */
+static const struct convert_rule gemma2_rules[] = {
+    ROTARY_RMS_RULES("weight", CONVERT_OFFSET),
+    {"#post_attention_layernorm.weight", {"#norm1_post.weight"}, CONVERT_OFFSET},
+    {"#pre_feedforward_layernorm.weight", {"#norm3.weight"}, CONVERT_OFFSET},
+    {"#post_feedforward_layernorm.weight", {"#norm3_post.weight"}, CONVERT_OFFSET},
+    GATED_RULES,
 };
 #define EXPERT "#ffn.experts.experts.@."
 static const struct convert_rule mixtral_rules[] = {
-    LLAMA_RULES,
+    LLAMA_RULES("weight"),
     {"#block_sparse_moe.gate.weight", {"#ffn.gate.weight"}, CONVERT_SAME},
     {"#block_sparse_moe.experts.@.w1.weight", {EXPERT "0.linear_layer_for_glu.weight"}, CONVERT_SAME},
     {"#block_sparse_moe.experts.@.w3.weight", {EXPERT "0.linear_layer.weight"}, CONVERT_SAME},
@@ -354,6 +371,35 @@ static const struct convert_key mistral_keys[] = {
     TIED("false"),
     {BOTH("sliding_window", "attention_sliding_window_length", INT), MISSING("4096")},
 };
+/* A LLaMA whose projections to queries, keys and values have biases. */
+static const struct convert_key qwen2_keys[] = {
+    {CS_SETS("name", "llama")},
+    ROTARY_RMS_KEYS("1e-06", "10000.0"),
+    SILU_GATED,
+    OWN_HEADS,
+    {SPECIAL(kv_heads, "extra_attention_params", "num_key_value_heads"), MISSING("32")},
+    TIED("false"),
+    BIASES("true", "false", "false", "false"),
+    {SPECIAL(full_layers, "attention_sliding_window_length", "use_sliding_window", "layer_types")},
+    {HF_IS("use_mrope", BOOL, "false")},
+};
+static const struct convert_key gemma2_keys[] = {
+    {CS_SETS("name", "gemma2")},
+    ROTARY_RMS_KEYS("1e-06", "10000.0"),
+    {BOTH("hidden_activation", "nonlinearity", TEXT), MISSING("gelu_pytorch_tanh"), .word = gemma_activation},
+    {SPECIAL(head_dim, "attention_inner_dim", "head_dim"), MISSING("256")},
+    {SPECIAL(query_scalar, "attention_logits_alpha", "query_pre_attn_scalar"), MISSING("256")},
+    {SPECIAL(root_scale, "embeddings_scale", NULL)},
+    {SPECIAL(kv_heads, "extra_attention_params", "num_key_value_heads"), MISSING("4")},
+    NO_BIASES,
+    TIED("true"),
+    {BOTH("sliding_window", "attention_sliding_window_length", INT), MISSING("4096")},
+    {SPECIAL(other_layers, "sliding_window_every_other_decoder_layer", "layer_types")},
+    {BOTH("attn_logit_softcapping", "attention_logit_softcapping", REAL), MISSING("50.0")},
+    {BOTH("final_logit_softcapping", "final_logit_softcapping", REAL), MISSING("30.0")},
+    {CS_IS("norm_first_sandwich", "true")},
+    {CS_IS("output_logits_scale", "1.0")},
+};
 static const struct convert_key mixtral_keys[] = {
     {CS_SETS("name", "mixtral")},
     LLAMA_KEYS("1e-05", "1e6"),
@@ -393,7 +439,7 @@ static const struct convert_key bloom_keys[] = {
     {BOTH("num_attention_heads", "num_heads", INT), OLD("n_head")},                                \
     {BOTH("max_position_embeddings", "max_position_embeddings", INT), MISSING("2048")},            \
     {SPECIAL(ffn_hidden, "filter_size", "ffn_hidden_size")},                                       \
-    HEAD_DIM,                                                                                      \
+    WHOLE_HEADS,                                                                                   \
     {BOTH("activation", "nonlinearity", TEXT), MISSING("gelu"), .word = activation},               \
     {BOTH("layer_norm_epsilon", "layer_norm_epsilon", REAL), MISSING("1e-05")},                    \
     {THETA, MISSING("10000.0")},                                                                   \
@@ -538,7 +584,7 @@ static const struct convert_key codegen_keys[] = {
     {HF_IS("emb_layer_norm_before", BOOL, "false")},                                               \
     {HF_IS("is_folding_model", BOOL, "false")},                                                    \
     {HF_IS("esmfold_config", TEXT, "null")},                                                       \
-    HEAD_DIM,                                                                                      \
+    WHOLE_HEADS,                                                                                   \
     NO_SCALING,                                                                                    \
     {CS_IS("rope_theta", "10000.0")},                                                              \
     {CS_IS("num_segments", "0")},                                                                  \
@@ -632,6 +678,10 @@ static const char *const bigcode_ignored[] = {SUMMARY,
                                               NULL};
 static const char *const llama_ignored[] = {"max_sequence_length", "is_llama_config",
                                             "unsloth_fixed", NULL};
+/* Windows have no effect without use_sliding_window. */
+static const char *const qwen2_ignored[] = {"sliding_window", "max_window_layers", NULL};
+static const char *const gemma2_ignored[] = {"hidden_act", "cache_implementation",
+                                             "sliding_window_size", NULL};
 static const char *const mixtral_ignored[] = {"output_router_logits", NULL};
 static const char *const bloom_ignored[] = {"attention_softmax_in_fp32",
                                             "bias_dropout_fusion",
@@ -684,6 +734,9 @@ const struct convert_family convert_families[] = {
      FAMILY(llama_rules, mistral_keys, none_ignored)},
     {"mixtral", "mixtral", "MixtralForCausalLM", "model.", "layers",
      FAMILY(mixtral_rules, mixtral_keys, mixtral_ignored)},
+    {"qwen2", "qwen2", "Qwen2ForCausalLM", "model.", "layers", FAMILY(qwen2_rules, qwen2_keys, qwen2_ignored)},
+    {"gemma2", "gemma2", "Gemma2ForCausalLM", "model.", "layers",
+     FAMILY(gemma2_rules, gemma2_keys, gemma2_ignored), .has_factors = true},
     {"bloom", "bloom", "BloomForCausalLM", "transformer.", "h", FAMILY(bloom_rules, bloom_keys, bloom_ignored)},
     {"falcon-7b", "falcon", "FalconForCausalLM", "transformer.", "h",
      FAMILY(falcon_7b_rules, falcon_7b_keys, none_ignored), .select = "new_decoder_architecture", .selected = "false"},

@@ -14,6 +14,7 @@ enum convert_layout {
     CONVERT_GROUPED = 2,    /**< query heads of a group, then its key and its value head, group by
                                group; otherwise all queries, all keys, all values */
     CONVERT_ROTARY = 4,     /**< queries and keys: rotary halves there, rotary pairs here */
+    CONVERT_OFFSET = 16,    /**< norms: 1 is added to the weights of the folder (Gemma) */
     CONVERT_QUARTERS = 8    /**< four groups, each with a quarter of the heads of the first part, of
                                the second, of the third: CodeGen, which was trained on four cores */
 };

@@ -16,7 +16,8 @@
     .cs = (c), .to_cs = convert_##name##_to_cs, .to_hf = convert_##name##_to_hf, .reads = {__VA_ARGS__}
 #define THETA            BOTH("rope_theta", "rope_theta", REAL), .to_cs = convert_rope_theta_to_cs
 #define SCALING {SPECIAL(rope_scaling, "pos_scaling_factor", "rope_scaling", "rope_parameters")}
-#define HEAD_DIM {SPECIAL(head_dim, "rotary_dim", "head_dim", "partial_rotary_factor")}
+#define WHOLE_HEADS {SPECIAL(whole_heads, "rotary_dim", "head_dim", "partial_rotary_factor")}
+#define OWN_HEADS   {SPECIAL(head_dim, "attention_inner_dim", "head_dim")}
 #define N(rows)          ((int)(sizeof(rows) / sizeof *(rows)))
 #define NO_SCALING {CS_IS("pos_scaling_factor", "1.0")}
 #define NO_WINDOW  {CS_IS("attention_sliding_window_length", "null")}
@@ -61,21 +62,27 @@
     {BOTH("max_position_embeddings", "max_position_embeddings", INT)}
 #define EIGHT_KV_HEADS                                                                             \
     {SPECIAL(kv_heads, "extra_attention_params", "num_key_value_heads"), MISSING("8")}
-#define LLAMA_KEYS(eps, theta)                                                                     \
+#define ROTARY_RMS_KEYS(eps, theta)                                                                \
     HIDDEN_KEYS,                                                                                   \
-    {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("silu"), .word = gated_activation},         \
     {BOTH("rms_norm_eps", "layer_norm_epsilon", REAL), MISSING(eps)},                              \
     {THETA, MISSING(theta)},                                                                       \
     SCALING,                                                                                       \
     {BOTH("attention_dropout", "attention_dropout_rate", REAL), MISSING("0.0")},                   \
     {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")},                       \
-    {HF_IS("attention_bias", BOOL, "false")},                                                      \
-    {HF_IS("mlp_bias", BOOL, "false")},                                                            \
-    HEAD_DIM,                                                                                      \
+    WHOLE_HEADS,                                                                                   \
     POSITIONS("rotary"),                                                                           \
     {CS_IS("norm_type", "rmsnorm")},                                                               \
-    BIASES("false", "false", "false", "false"),                                                    \
     {CS_SETS("dropout_rate", "0.0")},                                                              \
     {CS_SETS("embedding_dropout_rate", "0.0")}
+#define NO_BIASES                                                                                  \
+    {HF_IS("attention_bias", BOOL, "false")},                                                      \
+    BIASES("false", "false", "false", "false")
+#define SILU_GATED {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("silu"), .word = gated_activation}
+#define LLAMA_KEYS(eps, theta)                                                                     \
+    ROTARY_RMS_KEYS(eps, theta),                                                                   \
+    SILU_GATED,                                                                                    \
+    OWN_HEADS,                                                                                     \
+    NO_BIASES,                                                                                     \
+    {HF_IS("mlp_bias", BOOL, "false")}
 /* clang-format on */
 #endif

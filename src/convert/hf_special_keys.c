@@ -73,6 +73,131 @@ enum wsc_err convert_four_hidden_to_hf(json_t *config, const struct convert_side
                      cs->params->file, cs->family->name);
 }
 
+/* ---- heads of their own width ---------------------------------------------------------------- */
+
+enum wsc_err convert_head_dim_to_cs(struct convert_yaml *y)
+{
+    int64_t hidden = 1, heads = 1, head_dim = 1;
+    TRY(convert_read_heads(y, &hidden, &heads));
+    TRY(convert_read_head_dim(y, &head_dim));
+    if (heads * head_dim != hidden)
+        convert_yaml_add(y, "attention_inner_dim", "%lld", (long long)(heads * head_dim));
+    return WSC_OK;
+}
+
+enum wsc_err convert_head_dim_to_hf(json_t *config, const struct convert_side *cs)
+{
+    return convert_config_set(config, "head_dim", json_integer(cs->model->head_dim));
+}
+
+/* attention_logits_alpha multiplies scores that are divided by the root of head_dim. */
+enum wsc_err convert_query_scalar_to_cs(struct convert_yaml *y)
+{
+    int64_t head_dim = 1;
+    double scalar = 0;
+    TRY(wsc_units_double(y->key->missing, &scalar));
+    TRY(convert_read_head_dim(y, &head_dim));
+    TRY(convert_read_real(y, "query_pre_attn_scalar", &scalar));
+    if (!(scalar > 0))
+        return convert_source_raise(y->from, WSC_FORMAT, "query_pre_attn_scalar",
+                                    "expected a positive number");
+    convert_yaml_add(y, "attention_logits_alpha", "%.17g", sqrt((double)head_dim / scalar));
+    return WSC_OK;
+}
+
+/* A whole number where the scalar was one. */
+enum wsc_err convert_query_scalar_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const double scale = cs->model->stack[0].qk_scale, scalar = 1 / (scale * scale);
+    const bool whole = fabs(scalar - round(scalar)) <= 1e-9 * scalar;
+    return convert_config_set(config, "query_pre_attn_scalar",
+                              whole ? json_integer(llround(scalar)) : json_real(scalar));
+}
+
+/* ---- what no key expresses ------------------------------------------------------------------- */
+
+enum wsc_err convert_root_scale_to_cs(struct convert_yaml *y)
+{
+    int64_t hidden = 1;
+    TRY(convert_read_positive(y, "hidden_size", NULL, &hidden));
+    convert_yaml_add(y, "embeddings_scale", "%.17g", sqrt((double)hidden));
+    return WSC_OK;
+}
+
+/* Params may have the root with six digits. */
+enum wsc_err convert_root_scale_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const double root = sqrt((double)cs->model->C), scale = cs->model->zoo.embeddings_scale;
+    (void)config;
+    if (fabs(scale - root) <= 1e-6 * root) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG,
+                     "%s: model.embeddings_scale: %.9g, but a %s model has the root of its width, "
+                     "%.9g",
+                     cs->params->file, scale, cs->family->name, root);
+}
+
+/* Every @p period-th layer from the first one has a window; 0: none has. The list layer_types of
+ * newer folders must agree. */
+static enum wsc_err check_layers(const struct convert_yaml *y, size_t period)
+{
+    const json_t *list = json_object_get(y->from->json, "layer_types");
+    int64_t layers = 1;
+    if (!list || json_is_null(list)) return WSC_OK;
+    TRY(convert_read_positive(y, "num_hidden_layers", NULL, &layers));
+    if ((int64_t)json_array_size(list) != layers)
+        return convert_source_raise(y->from, WSC_FORMAT, "layer_types",
+                                    "expected a list of %lld types", (long long)layers);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *type = json_string_value(json_array_get(list, i));
+        const bool slides = period && i % period == 0;
+        if (!type || strcmp(type, slides ? "sliding_attention" : "full_attention") != 0)
+            return convert_source_raise(y->from, WSC_CONFIG, "layer_types",
+                                        "layer %zu: expected %s", i,
+                                        slides ? "sliding_attention" : "full_attention");
+    }
+    return WSC_OK;
+}
+
+/* sliding_window has no effect without use_sliding_window. */
+enum wsc_err convert_full_layers_to_cs(struct convert_yaml *y)
+{
+    const json_t *window = json_object_get(y->from->json, "use_sliding_window");
+    if (window && !json_is_false(window) && !json_is_null(window))
+        return convert_source_raise(y->from, WSC_CONFIG, "use_sliding_window",
+                                    "only false is supported");
+    return check_layers(y, 0);
+}
+
+enum wsc_err convert_full_layers_to_hf(json_t *config, const struct convert_side *cs)
+{
+    if (cs->model->zoo.attention_sliding_window_length != CONF_NULL)
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s: model.attention_sliding_window_length: a %s model has no window",
+                         cs->params->file, cs->family->name);
+    return convert_config_set(config, "use_sliding_window", json_false());
+}
+
+enum wsc_err convert_other_layers_to_cs(struct convert_yaml *y)
+{
+    enum { EVERY_OTHER = 2 };
+    TRY(check_layers(y, EVERY_OTHER));
+    convert_yaml_add(y, "sliding_window_every_other_decoder_layer", "true");
+    return WSC_OK;
+}
+
+enum wsc_err convert_other_layers_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const struct zoo_model *m = &cs->model->zoo;
+    (void)config;
+    if (m->attention_sliding_window_length == CONF_NULL ||
+        m->sliding_window_every_other_decoder_layer)
+        return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG,
+                     "%s: model.sliding_window_every_other_decoder_layer: a %s model has windows "
+                     "in every other layer",
+                     cs->params->file, cs->family->name);
+}
+
 /* ---- key and value heads --------------------------------------------------------------------- */
 
 /* With fewer key heads than query heads, the Model Zoo needs its attention module for groups. */

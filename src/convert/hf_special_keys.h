@@ -8,7 +8,12 @@
     XX(inner)        /**< n_inner; null: four times n_embd */                                      \
     XX(ffn_hidden)   /**< ffn_hidden_size; absent: four times hidden_size */                       \
     XX(four_hidden)  /**< no key: four times hidden_size */                                        \
-    XX(head_dim)     /**< rotary over whole heads; head_dim, where given, must be that */          \
+    XX(head_dim)     /**< width of a head; absent: hidden_size / num_attention_heads */            \
+    XX(whole_heads)  /**< rotary over whole heads */                                               \
+    XX(full_layers)  /**< no layer has a window */                                                 \
+    XX(other_layers) /**< every other layer, from the first one, has the window */                 \
+    XX(query_scalar) /**< the scores are divided by its root, not by that of head_dim */           \
+    XX(root_scale)   /**< no key: embeddings times the root of hidden_size */                      \
     XX(rotary_pct)   /**< fraction of a head that is rotated */                                    \
     XX(rope_scaling) /**< linear and llama3 */                                                     \
     XX(kv_heads)     /**< num_key_value_heads; absent: that of all heads */                        \

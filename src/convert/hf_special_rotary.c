@@ -107,18 +107,13 @@ enum wsc_err convert_rope_theta_to_cs(struct convert_yaml *y)
     return WSC_OK;
 }
 
-/* rotary_dim: whole heads are rotated, so settings that could contradict this are checked. */
-enum wsc_err convert_head_dim_to_cs(struct convert_yaml *y)
+/* rotary_dim: whole heads are rotated, so a fraction that contradicts this is an error. */
+enum wsc_err convert_whole_heads_to_cs(struct convert_yaml *y)
 {
-    int64_t head_dim = 1, given = 1;
+    int64_t head_dim = 1;
     double fraction = 1;
     bool found = false;
     TRY(convert_read_head_dim(y, &head_dim));
-    TRY(convert_read_int(y, "head_dim", NULL, head_dim, &given));
-    if (given != head_dim)
-        return convert_source_raise(y->from, WSC_CONFIG, "head_dim",
-                                    "%lld is not supported, only width / heads = %lld",
-                                    (long long)given, (long long)head_dim);
     TRY(read_rope_number(y->from, "partial_rotary_factor", "partial_rotary_factor", NULL, &fraction,
                          &found));
     if (fraction != 1)
@@ -129,7 +124,7 @@ enum wsc_err convert_head_dim_to_cs(struct convert_yaml *y)
     return WSC_OK;
 }
 
-enum wsc_err convert_head_dim_to_hf(json_t *config, const struct convert_side *cs)
+enum wsc_err convert_whole_heads_to_hf(json_t *config, const struct convert_side *cs)
 {
     (void)config;
     if (cs->model->rotary_dim == cs->model->head_dim) return WSC_OK;

@@ -3,6 +3,7 @@
  * text and its form is checked. */
 #include "hf_special_values.h"
 #include "hf_config.h"
+#include "hf_family.h"
 #include "hf_source.h"
 
 #include <wsc/units.h>
@@ -33,19 +34,38 @@ enum wsc_err convert_read_positive(const struct convert_yaml *y, const char *nam
 enum wsc_err convert_read_heads(const struct convert_yaml *y, int64_t *hidden, int64_t *heads)
 {
     TRY(convert_read_positive(y, "hidden_size", "n_embd", hidden));
-    TRY(convert_read_positive(y, "num_attention_heads", "n_head", heads));
-    if (*heads > 0 && *hidden % *heads == 0) return WSC_OK;
-    return convert_source_raise(y->from, WSC_FORMAT, "num_attention_heads",
-                                "%lld heads do not divide a width of %lld", (long long)*heads,
-                                (long long)*hidden);
+    return convert_read_positive(y, "num_attention_heads", "n_head", heads);
+}
+
+/* The row of the family's own width of heads, or NULL. */
+static const struct convert_key *own_heads(const struct convert_family *family)
+{
+    for (int i = 0; i < family->n_keys; i++) {
+        const struct convert_key *key = &family->key[i];
+        if (key->cs && !strcmp(key->cs, "attention_inner_dim")) return key;
+    }
+    return NULL;
 }
 
 enum wsc_err convert_read_head_dim(const struct convert_yaml *y, int64_t *head_dim)
 {
-    int64_t hidden = 1, heads = 1;
+    const struct convert_key *own = own_heads(y->family);
+    int64_t hidden = 1, heads = 1, given = 0;
     TRY(convert_read_heads(y, &hidden, &heads));
-    *head_dim = heads > 0 ? hidden / heads : 1;
-    return WSC_OK;
+    if (own && own->missing) TRY(wsc_units_int(own->missing, &given));
+    TRY(convert_read_int(y, "head_dim", NULL, given, &given));
+    *head_dim = given ? given : hidden / heads;
+    if (given < 0 || given > INT32_MAX / heads)
+        return convert_source_raise(y->from, WSC_FORMAT, "head_dim",
+                                    "expected a positive whole number");
+    if (given && !own && given * heads != hidden)
+        return convert_source_raise(y->from, WSC_CONFIG, "head_dim",
+                                    "%lld is not supported, only width / heads = %lld",
+                                    (long long)given, (long long)(hidden / heads));
+    if (given || hidden % heads == 0) return WSC_OK;
+    return convert_source_raise(y->from, WSC_FORMAT, "num_attention_heads",
+                                "%lld heads do not divide a width of %lld", (long long)heads,
+                                (long long)hidden);
 }
 
 enum wsc_err convert_read_real(const struct convert_yaml *y, const char *name, double *value)

@@ -11,10 +11,11 @@ enum wsc_err convert_read_int(const struct convert_yaml *y, const char *name, co
 /** A whole number from 1 on under @p name or @p old, which must be there. */
 enum wsc_err convert_read_positive(const struct convert_yaml *y, const char *name, const char *old,
                                    int64_t *value) WSC_CHECKED;
-/** Width of the model and number of heads, which divides it. */
+/** Width of the model and number of heads. */
 enum wsc_err convert_read_heads(const struct convert_yaml *y, int64_t *hidden,
                                 int64_t *heads) WSC_CHECKED;
-/** Width of a head: that of the model over the number of heads. */
+/** Width of a head: head_dim where the family has that key and the folder gives it, else the width
+ *  of the model over the number of heads, which must divide it. */
 enum wsc_err convert_read_head_dim(const struct convert_yaml *y, int64_t *head_dim) WSC_CHECKED;
 /** A number under @p name; *@p value stays as it is when it is null or not there. */
 enum wsc_err convert_read_real(const struct convert_yaml *y, const char *name,

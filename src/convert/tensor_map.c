@@ -161,6 +161,7 @@ static void fill_pair(const struct builder *b, struct convert_pair *p, const str
         p->n_lines += t->shape[0];
     }
     p->layout = r->layout;
+    p->offset = r->layout & CONVERT_OFFSET ? 1.0F : 0.0F;
     if (p->n_dims == 1) p->layout &= ~CONVERT_TRANSPOSED;
     p->head_dim = model->head_dim;
     p->rotary_dim = r->layout & CONVERT_ROTARY ? b->rotary_dim : 0;

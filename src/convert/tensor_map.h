@@ -20,6 +20,7 @@ struct convert_pair {
     int n_parts;
     int tensor[CONVERT_MAX_PARTS];   /**< of model->tensor */
     float factor[CONVERT_MAX_PARTS]; /**< factor of the values in the direction to Hugging Face */
+    float offset;                    /**< what the values have less there, after the factor */
     int64_t lines[CONVERT_MAX_PARTS], n_lines;
     int64_t width; /**< input features; 1 for vectors */
     int n_dims;

@@ -57,6 +57,14 @@ static void tell(struct convert_mover *m, const struct convert_pair *p, int64_t 
     if (m->job->progress) m->job->progress(m->job->progress_ctx, m->done, m->total);
 }
 
+/* In place; without a factor and a difference no bits change. */
+static void scale(float *x, int64_t n, float factor, float difference)
+{
+    if (factor == 1 && difference == 0) return;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = x[i] * factor + difference;
+}
+
 enum { TILE = 32 };
 
 /* Transpose: out (columns, rows; a row every @p stride) = in (rows, columns), for columns [c0, c1).
@@ -117,6 +125,7 @@ enum wsc_err convert_move_to_cs(struct convert_mover *m, const struct convert_pa
         for (int64_t row = 0; row < p->lines[part]; row += most) {
             const int64_t left = p->lines[part] - row, n = left < most ? left : most;
             TRY(read_rows(m, p, part, row, n));
+            scale(m->block, n * p->width, 1, p->offset);
             TRY(store_write(m->store, model->tensor[p->tensor[part]].name, row * p->width,
                             n * p->width, m->block));
             tell(m, p, n * p->width);
@@ -160,13 +169,6 @@ static void zero_pruned(const struct segment *s, float *x, int64_t n)
         x[i] = isnan(x[i]) ? 0.0F : x[i];
 }
 
-/* Multiply in place; a factor of 1 does not change any bits. */
-static void multiply(float *x, int64_t n, float factor)
-{
-    for (int64_t i = 0; i < n && factor != 1; i++)
-        x[i] *= factor;
-}
-
 /* Gather lines [line, line + n) as rows of the block. */
 static enum wsc_err gather_rows(struct convert_mover *m, const struct convert_pair *p,
                                 const struct model *model, int64_t line, int64_t n)
@@ -177,7 +179,7 @@ static enum wsc_err gather_rows(struct convert_mover *m, const struct convert_pa
         TRY(store_read(m->store, s.name, STORE_F32, s.row * p->width, s.n * p->width,
                        m->block + done * p->width));
         zero_pruned(&s, m->block + done * p->width, s.n * p->width);
-        multiply(m->block + done * p->width, s.n * p->width, s.factor);
+        scale(m->block + done * p->width, s.n * p->width, s.factor, -p->offset);
     }
     return WSC_OK;
 }
@@ -192,7 +194,7 @@ static enum wsc_err gather_columns(struct convert_mover *m, const struct convert
         const struct store_box box = {s.row, s.n, first, n};
         TRY(store_read_box(m->store, s.name, &box, m->source));
         zero_pruned(&s, m->source, s.n * n);
-        multiply(m->source, s.n * n, s.factor);
+        scale(m->source, s.n * n, s.factor, -p->offset);
         transpose(m->block + line, p->n_lines, m->source, s.n, n);
     }
     return WSC_OK;

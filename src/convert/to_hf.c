@@ -47,7 +47,7 @@ static bool has_row(const struct convert_family *f, const char *cs)
     return false;
 }
 
-/* Check features for which folders have no key, and without which the model is another one. */
+/* Check features without which the model is another one: a row of the family must have them. */
 static enum wsc_err check_plain(const struct export *ex)
 {
     const struct model *m = ex->model;
@@ -62,12 +62,11 @@ static enum wsc_err check_plain(const struct export *ex)
         {model_norms_heads(m), "attention_qk_norm_layer"},
         {m->zoo.sliding_window_every_other_decoder_layer,
          "sliding_window_every_other_decoder_layer"},
-        {m->zoo.norm_type == ZOO_BIASLESS_LAYERNORM && !has_row(ex->cs.family, "norm_type"),
-         "norm_type: biasless-layernorm"},
+        {m->zoo.norm_type == ZOO_BIASLESS_LAYERNORM, "norm_type"},
         {m->H * m->head_dim != m->C && !has_row(ex->cs.family, "d_kv"), "attention_inner_dim"},
     };
     for (size_t i = 0; i < sizeof feature / sizeof *feature; i++)
-        if (feature[i].has)
+        if (feature[i].has && !has_row(ex->cs.family, feature[i].key))
             return WSC_RAISE(WSC_CONFIG, "%s: model: a %s model has no counterpart of %s",
                              ex->params.file, ex->cs.family->name, feature[i].key);
     return WSC_OK;

@@ -263,9 +263,10 @@ static void check_continues(const char *dir)
 /* The params that are written run as they are. */
 TEST(convert, every_family_runs_with_the_params_that_were_written)
 {
-    static const char *const name[] = {"gpt2", "llama", "mistral", "mixtral",    "starcoder",
-                                       "gptj", "neox",  "bloom",   "falcon_7b",  "falcon_40b",
-                                       "btlm", "jais",  "mpt",     "santacoder", "codegen"};
+    static const char *const name[] = {"gpt2",  "llama",  "mistral",     "mixtral",    "starcoder",
+                                       "gptj",  "neox",   "bloom",       "falcon_7b",  "falcon_40b",
+                                       "btlm",  "jais",   "mpt",         "santacoder", "codegen",
+                                       "qwen2", "gemma2", "mistral_wide"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         char dir[160];
         (void)snprintf(dir, sizeof dir, "%s", job_path(name[i]));

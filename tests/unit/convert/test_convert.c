@@ -59,10 +59,10 @@ TEST(convert, gpt2_gives_the_logits_of_pytorch)
 
 TEST(convert, families_give_the_logits_of_pytorch)
 {
-    static const char *const name[] = {"hf_llama",      "hf_mistral", "hf_mixtral", "hf_starcoder",
-                                       "hf_gptj",       "hf_neox",    "hf_bloom",   "hf_falcon_7b",
-                                       "hf_falcon_40b", "hf_btlm",    "hf_jais",    "hf_mpt",
-                                       "hf_santacoder", "hf_codegen"};
+    static const char *const name[] = {
+        "hf_llama",      "hf_mistral",   "hf_mixtral",      "hf_starcoder", "hf_gptj",  "hf_neox",
+        "hf_bloom",      "hf_falcon_7b", "hf_falcon_40b",   "hf_btlm",      "hf_jais",  "hf_mpt",
+        "hf_santacoder", "hf_codegen",   "hf_mistral_wide", "hf_qwen2",     "hf_gemma2"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         check_logits(name[i]);
 }
@@ -112,6 +112,8 @@ static const struct {
                "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
                "\"original_max_position_embeddings\": 8192}}"},
     {"mistral", "{\"model_type\": \"mistral\", " LLAMA ", \"sliding_window\": 5}"},
+    {"mistral_wide", "{\"model_type\": \"mistral\", " LLAMA ", \"head_dim\": 10}"},
+    {"qwen2", "{\"model_type\": \"qwen2\", " LLAMA ", \"use_sliding_window\": false}"},
     {"mixtral", "{\"model_type\": \"mixtral\", " LLAMA ", \"num_local_experts\": 3}"},
     {"bloom", "{\"model_type\": \"bloom\", \"vocab_size\": 37, \"hidden_size\": 24, "
               "\"n_layer\": 2, \"n_head\": 3, \"seq_length\": 17}"},
@@ -412,6 +414,54 @@ TEST(convert, what_a_family_lacks_is_told)
             (void)fprintf(stderr, "\"%s\", expected \"%s\"\n", wsc_err_message(), row[i].why);
         CU_ASSERT(strstr(wsc_err_message(), row[i].why) != NULL);
     }
+}
+
+/* Params that no folder of the family can express. */
+TEST(convert, what_a_folder_cannot_express_is_told)
+{
+    static const struct {
+        const char *folder, *set, *why;
+    } row[] = {
+        {"hf_gemma2", "model.embeddings_scale=4.4721", "4.4721, but a gemma2 model has the root"},
+        {"hf_gemma2", "model.sliding_window_every_other_decoder_layer=false",
+         "a gemma2 model has windows in every other layer"},
+        {"hf_gemma2", "model.attention_sink_tokens=2", "no counterpart of attention_sink_tokens"},
+        {"hf_gemma2", "model.rotary_dim=4", "a gemma2 model rotates whole heads of 6"},
+        {"hf_gemma2", "model.output_logits_scale=0.5", "output_logits_scale"},
+        {"hf_qwen2", "model.attention_sliding_window_length=4", "a qwen2 model has no window"},
+        {"hf_qwen2", "model.final_logit_softcapping=4",
+         "no counterpart of final_logit_softcapping"},
+        {"hf_gpt2", "model.attention_logit_softcapping=4", "no counterpart of attention_logit_"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct conf_set set = {.text = row[i].set};
+        struct convert_result cs, hf;
+        char input[128];
+        (void)snprintf(input, sizeof input, "tests/data/%s", row[i].folder);
+        T_OK(from_hf(input, hf_path("plain_cs"), false, &cs));
+        const struct convert_job job = {.input = cs.checkpoint,
+                                        .params = cs.params,
+                                        .family = cs.family,
+                                        .set = &set,
+                                        .n_sets = 1,
+                                        .out = hf_path("plain_hf"),
+                                        .dtype = CONVERT_OTHER,
+                                        .shard_bytes = INT64_MAX};
+        expect(convert_to_hf(&job, &hf), WSC_CONFIG, row[i].why);
+    }
+}
+
+TEST(convert, the_list_of_families_is_that_of_the_table)
+{
+    char list[] = " " CONVERT_FAMILIES " ", name[64];
+    int n = 0, spaces = 0;
+    for (const struct convert_family *f = convert_families; f->name; f++, n++) {
+        (void)snprintf(name, sizeof name, " %s ", f->name);
+        CU_ASSERT_PTR_NOT_NULL(strstr(list, name));
+    }
+    for (const char *c = list; *c; c++)
+        spaces += *c == ' ';
+    T_EQ(n, spaces - 1);
 }
 
 TEST(convert, tensors_that_do_not_fit_are_told)

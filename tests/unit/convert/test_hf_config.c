@@ -65,6 +65,18 @@ static const struct {
      {"rope_theta: 500000\n", "pos_scaling_factor: 8\n", "pos_scaling_type: llama3\n"}},
     {"smollm_135m", 0.1345, {"num_kv_groups: 3", "share_embedding_weights: true\n"}},
     {"mistral_7b", 7.24, {"attention_sliding_window_length: 4096\n", "num_kv_groups: 8"}},
+    {"mistral_nemo_12b", 12.25, {"attention_inner_dim: 4096\n", "rotary_dim: 128\n"}},
+    {"qwen2_5_0p5b",
+     0.494,
+     {"use_projection_bias_in_attention: true\n", "share_embedding_weights: true\n"}},
+    {"qwen2_5_7b", 7.616, {"num_kv_groups: 4", "rope_theta: 1000000\n"}},
+    {"gemma_2_2b",
+     2.614,
+     {"embeddings_scale: 48\n", "attention_inner_dim: 2048\n", "attention_logits_alpha: 1\n"}},
+    {"gemma_2_27b",
+     27.23,
+     {"nonlinearity: geglu_new\n", "attention_logits_alpha: 0.94280904158206336\n",
+      "sliding_window_every_other_decoder_layer: true\n"}},
     {"mixtral_8x7b", 46.7, {"rope_theta: 1000000\n", "num_experts: 8\n", "top_k: 2\n"}},
     {"bloom_560m", 0.559, {"position_embedding_type: alibi\n", "filter_size: 4096\n"}},
     {"falcon_7b", 6.92, {"num_kv_groups: 1", "use_untied_layer_norm: false\n"}},
@@ -120,6 +132,12 @@ static const struct {
     {"mixtral", "{\"model_type\": \"mixtral\", \"vocab_size\": 8, \"hidden_size\": 64, "
                 "\"num_attention_heads\": 16, \"intermediate_size\": 8, \"num_hidden_layers\": 1, "
                 "\"max_position_embeddings\": 5"},
+    {"qwen2", "{\"model_type\": \"qwen2\", \"vocab_size\": 8, \"hidden_size\": 64, "
+              "\"num_attention_heads\": 32, \"intermediate_size\": 8, \"num_hidden_layers\": 2, "
+              "\"max_position_embeddings\": 5"},
+    {"gemma2", "{\"model_type\": \"gemma2\", \"vocab_size\": 8, \"hidden_size\": 16, "
+               "\"num_attention_heads\": 4, \"intermediate_size\": 8, \"num_hidden_layers\": 3, "
+               "\"max_position_embeddings\": 5"},
     {"bloom", "{\"model_type\": \"bloom\", \"vocab_size\": 8, \"hidden_size\": 8, \"n_head\": 2, "
               "\"n_layer\": 1"},
     {"falcon", "{\"model_type\": \"falcon\", \"vocab_size\": 8, \"hidden_size\": 8, "
@@ -197,17 +215,22 @@ TEST(hf_config, what_every_family_would_drop_is_an_error)
         expect(i, "\"torch_dtype\": \"float16\", \"dtype\": \"float16\"", "fp16_type: float16\n",
                NULL);
         for (size_t r = 0; r < sizeof row / sizeof *row; r++) {
-            const bool partial = r == 8 && i == family("neox"); /* it has that */
-            expect(i, row[r].key, partial ? "rotary_dim: 6\n" : NULL, row[r].why);
+            const bool partial = r == 8 && i == family("neox"); /* they have that */
+            const bool capped = r == 11 && i == family("gemma2");
+            expect(i, row[r].key,
+                   partial  ? "rotary_dim: 6\n"
+                   : capped ? "final_logit_softcapping: 30\n"
+                            : NULL,
+                   row[r].why);
         }
     }
 }
 
 TEST(hf_config, rotary_settings_are_converted_for_every_family_that_rotates)
 {
-    static const char *const rotates[] = {"neox",    "llama",  "mistral",
-                                          "mixtral", "falcon", "falcon_new"};
-    for (int i = 0; i < 6; i++) {
+    static const char *const rotates[] = {"neox",   "llama",      "mistral", "mixtral",
+                                          "falcon", "falcon_new", "qwen2",   "gemma2"};
+    for (size_t i = 0; i < sizeof rotates / sizeof *rotates; i++) {
         const int f = family(rotates[i]);
         expect(f, "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4.0}",
                "pos_scaling_factor: 4\n", NULL);
@@ -247,6 +270,28 @@ TEST(hf_config, what_a_family_has_in_one_way_only)
         {"mixtral", "\"head_dim\": 4", "num_kv_groups: 8}", NULL},
         {"mixtral", "\"num_key_value_heads\": null", "top_k: 2\n", NULL},
         {"mixtral", "\"num_key_value_heads\": 4", "num_kv_groups: 4}", NULL},
+        {"llama", "\"head_dim\": 6", "attention_inner_dim: 12\n", NULL},
+        {"llama", "\"head_dim\": 6", "rotary_dim: 6\n", NULL},
+        {"llama", "\"head_dim\": -6", NULL, "head_dim: expected a positive whole number"},
+        {"falcon", "\"head_dim\": 6", NULL, "head_dim: 6 is not supported, only width / heads = 4"},
+        {"qwen2", "\"attention_bias\": true", NULL, "attention_bias: is not a known key of a "},
+        {"qwen2", "\"use_sliding_window\": true", NULL, "only false is supported"},
+        {"qwen2", "\"sliding_window\": 4, \"max_window_layers\": 1", "name: llama\n", NULL},
+        {"qwen2", "\"use_mrope\": true", NULL, "use_mrope: true is not supported"},
+        {"qwen2", "\"layer_types\": [\"full_attention\", \"sliding_attention\"]", NULL,
+         "layer_types: layer 1: expected full_attention"},
+        {"gemma2", "\"hidden_act\": \"gelu\"", "nonlinearity: geglu_new\n", NULL},
+        {"gemma2", "\"hidden_activation\": \"gelu\"", "nonlinearity: geglu\n", NULL},
+        {"gemma2", "\"head_dim\": 8", "attention_inner_dim: 32\n", NULL},
+        {"gemma2", "\"bos_token_id\": 2", "attention_inner_dim: 1024\n", NULL},
+        {"gemma2", "\"query_pre_attn_scalar\": 64", "attention_logits_alpha: 2\n", NULL},
+        {"gemma2", "\"query_pre_attn_scalar\": 0", NULL, "expected a positive number"},
+        {"gemma2", "\"final_logit_softcapping\": null", "final_logit_softcapping: null\n", NULL},
+        {"gemma2", "\"layer_types\": [\"full_attention\"]", NULL, "expected a list of 3 types"},
+        {"gemma2", "\"layer_types\": 3", NULL, "expected a list of 3 types"},
+        {"gemma2",
+         "\"layer_types\": [\"sliding_attention\", \"sliding_attention\", \"full_attention\"]",
+         NULL, "layer_types: layer 1: expected full_attention"},
         {"bloom", "\"n_inner\": 16", NULL, "n_inner: 16 is not supported"},
         {"bloom", "\"n_inner\": 32", "filter_size: 32\n", NULL},
         {"falcon", "\"num_ln_in_parallel_attn\": 2", NULL, "num_ln_in_parallel_attn: 2"},
