@@ -80,8 +80,8 @@ enum wsc_err convert_head_dim_to_cs(struct convert_yaml *y)
     int64_t hidden = 1, heads = 1, head_dim = 1;
     TRY(convert_read_heads(y, &hidden, &heads));
     TRY(convert_read_head_dim(y, &head_dim));
-    if (heads * head_dim != hidden)
-        convert_yaml_add(y, "attention_inner_dim", "%lld", (long long)(heads * head_dim));
+    const int64_t inner = heads * head_dim;
+    if (inner != hidden) convert_yaml_add(y, "attention_inner_dim", "%lld", (long long)inner);
     return WSC_OK;
 }
 

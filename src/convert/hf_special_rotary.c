@@ -14,23 +14,47 @@
 #include <math.h>
 #include <string.h>
 
-/* The supported settings; any other one may change the angles and is an error. */
-static const char *const rope_key[] = {"rope_theta",
-                                       "rope_type",
-                                       "type",
-                                       "factor",
-                                       "low_freq_factor",
-                                       "high_freq_factor",
-                                       "original_max_position_embeddings",
+/* Settings of any scaling; one that neither these nor its type have may change the angles. */
+static const char *const rope_key[] = {"rope_theta", "rope_type", "type", "factor",
                                        "partial_rotary_factor"};
 enum { N_ROPE_KEYS = sizeof rope_key / sizeof *rope_key };
 
-/* True when the setting is in rope_key. */
-static bool is_rope_key(const char *name)
+enum { MAX_ARGUMENTS = 4 };
+/* Names of scalings on both sides, with the numbers that both have under one name. */
+static const struct rope_type {
+    const char *name;
+    struct {
+        const char *name;
+        double missing; /* 0: the number must be given */
+    } argument[MAX_ARGUMENTS];
+    /* The length before the extension is by default that of the model; cosines and sines have a
+     * factor, attention_factor. */
+    bool extended;
+} rope_type[] = {
+    {"linear", {{NULL}}, false},
+    {"llama3",
+     {{"low_freq_factor", 0}, {"high_freq_factor", 0}, {"original_max_position_embeddings", 0}},
+     false},
+    {"yarn", {{"beta_fast", 32}, {"beta_slow", 1}, {"original_max_position_embeddings", 0}}, true},
+};
+enum { N_ROPE_TYPES = sizeof rope_type / sizeof *rope_type };
+
+/* NULL: another one, or none. */
+static const struct rope_type *find_type(const char *name)
+{
+    for (int i = 0; name && i < N_ROPE_TYPES; i++)
+        if (!strcmp(rope_type[i].name, name)) return &rope_type[i];
+    return NULL;
+}
+
+/* True when the setting is one of any scaling, or of type @p type. */
+static bool is_rope_key(const struct rope_type *type, const char *name)
 {
     for (int i = 0; i < N_ROPE_KEYS; i++)
         if (!strcmp(rope_key[i], name)) return true;
-    return false;
+    for (int i = 0; type && i < MAX_ARGUMENTS && type->argument[i].name; i++)
+        if (!strcmp(type->argument[i].name, name)) return true;
+    return type && type->extended && !strcmp(name, "attention_factor");
 }
 
 /* The object with the rotary settings and its name; NULL when there is none. */
@@ -39,14 +63,22 @@ struct rope {
     json_t *settings; /* borrowed */
 };
 
+/* The name of the scaling, under its newer or its older key; NULL: there is none. */
+static const char *type_of(const struct rope *r)
+{
+    const char *type = json_string_value(json_object_get(r->settings, "rope_type"));
+    return type ? type : json_string_value(json_object_get(r->settings, "type"));
+}
+
 /* Settings that are null count as absent. */
 static enum wsc_err check_rope(const struct convert_source *s, const struct rope *r)
 {
+    const struct rope_type *type = find_type(type_of(r));
     if (!json_is_object(r->settings))
         return convert_source_raise(s, WSC_FORMAT, r->name, "expected an object");
     for (void *i = json_object_iter(r->settings); i; i = json_object_iter_next(r->settings, i)) {
         const char *name = json_object_iter_key(i);
-        if (!is_rope_key(name) && !json_is_null(json_object_iter_value(i)))
+        if (!is_rope_key(type, name) && !json_is_null(json_object_iter_value(i)))
             return convert_source_raise(s, WSC_CONFIG, r->name, "%s is not supported", name);
     }
     return WSC_OK;
@@ -160,23 +192,51 @@ enum wsc_err convert_rotary_pct_to_hf(json_t *config, const struct convert_side 
     return convert_config_set(config, "rotary_pct", json_real(pct));
 }
 
-static const char *const llama3_key[] = {"low_freq_factor", "high_freq_factor",
-                                         "original_max_position_embeddings"};
-enum { N_LLAMA3_KEYS = sizeof llama3_key / sizeof *llama3_key };
-
-/* The scaling of Llama 3.1 by its three numbers (host_positions.c computes it). */
-static enum wsc_err llama3_to_cs(struct convert_yaml *y, const struct rope *r)
+/* The factor of the angles' cosines and sines, where it is not the default of yarn; the rule is
+ * mscale_a log(factor) + mscale_b (model_positions.c). */
+static enum wsc_err attention_factor_to_cs(struct convert_yaml *y, const struct rope *r)
 {
-    convert_yaml_add(y, "pos_scaling_type", "llama3");
-    (void)fprintf(y->out, "    pos_scaling_extra_args:\n");
-    for (int i = 0; i < N_LLAMA3_KEYS; i++) {
-        const json_t *value = json_object_get(r->settings, llama3_key[i]);
-        if (!json_is_number(value))
-            return convert_source_raise(y->from, WSC_FORMAT, r->name, "%s is missing",
-                                        llama3_key[i]);
-        (void)fprintf(y->out, "        %s: %.17g\n", llama3_key[i], json_number_value(value));
-    }
+    const json_t *value = json_object_get(r->settings, "attention_factor");
+    if (!value || json_is_null(value)) return WSC_OK;
+    if (!json_is_number(value) || json_number_value(value) < 0)
+        return convert_source_raise(y->from, WSC_FORMAT, r->name,
+                                    "attention_factor is not a positive number");
+    (void)fprintf(y->out, "        mscale_a: 0\n        mscale_b: %.17g\n",
+                  json_number_value(value));
     return WSC_OK;
+}
+
+/* Length of the model's sequences, by the family's row. */
+static enum wsc_err read_length(const struct convert_yaml *y, int64_t *length)
+{
+    char text[CONVERT_VALUE_BYTES] = "0";
+    for (int i = 0; i < y->family->n_keys; i++) {
+        const struct convert_key *key = &y->family->key[i];
+        if (key->hf && key->cs && !strcmp(key->cs, "max_position_embeddings"))
+            TRY(convert_config_value(key, y->from, text));
+    }
+    return wsc_units_int(text, length);
+}
+
+/* The scaling by its numbers (model_positions.c computes it). */
+static enum wsc_err arguments_to_cs(struct convert_yaml *y, const struct rope *r,
+                                    const struct rope_type *type)
+{
+    int64_t length = 0;
+    if (!type->argument[0].name) return WSC_OK;
+    if (type->extended) TRY(read_length(y, &length));
+    convert_yaml_add(y, "pos_scaling_type", "%s", type->name);
+    (void)fprintf(y->out, "    pos_scaling_extra_args:\n");
+    for (int i = 0; i < MAX_ARGUMENTS && type->argument[i].name; i++) {
+        const char *name = type->argument[i].name;
+        const json_t *value = json_object_get(r->settings, name);
+        double number = type->argument[i].missing > 0 ? type->argument[i].missing : (double)length;
+        if (value && !json_is_null(value)) number = json_number_value(value);
+        if (!(number > 0))
+            return convert_source_raise(y->from, WSC_FORMAT, r->name, "%s is missing", name);
+        (void)fprintf(y->out, "        %s: %.17g\n", name, number);
+    }
+    return type->extended ? attention_factor_to_cs(y, r) : WSC_OK;
 }
 
 /* No object, the type `default`, or rope_parameters without type and factor: no scaling. */
@@ -185,21 +245,20 @@ enum wsc_err convert_rope_scaling_to_cs(struct convert_yaml *y)
     struct rope r;
     TRY(read_rope(y->from, &r));
     if (!r.settings) return WSC_OK;
-    const char *type = json_string_value(json_object_get(r.settings, "rope_type"));
-    if (!type) type = json_string_value(json_object_get(r.settings, "type"));
+    const char *name = type_of(&r);
+    const struct rope_type *type = find_type(name);
     const json_t *given = json_object_get(r.settings, "factor");
     const double factor = json_number_value(given);
-    if (type ? !strcmp(type, "default") : !given && !strcmp(r.name, "rope_parameters"))
+    if (name ? !strcmp(name, "default") : !given && !strcmp(r.name, "rope_parameters"))
         return WSC_OK;
-    const bool llama3 = type && !strcmp(type, "llama3");
-    if (!llama3 && !(type && !strcmp(type, "linear")))
+    if (!type)
         return wsc_err_hint(convert_source_raise(y->from, WSC_CONFIG, r.name, "%s is not supported",
-                                                 type ? type : "a scaling without a type"),
-                            "known are: default, linear, llama3");
+                                                 name ? name : "a scaling without a type"),
+                            "known are: default, linear, llama3, yarn");
     if (!(factor > 0))
         return convert_source_raise(y->from, WSC_FORMAT, r.name, "factor is not a positive number");
     convert_yaml_add(y, "pos_scaling_factor", "%.17g", factor);
-    return llama3 ? llama3_to_cs(y, &r) : WSC_OK;
+    return arguments_to_cs(y, &r, type);
 }
 
 /* A number of the params; false when the key is not given. */
@@ -209,24 +268,56 @@ static bool real_param(const struct convert_side *cs, const char *path, double *
     return zoo_params_value(cs->params, path, text, sizeof text) && !wsc_units_double(text, value);
 }
 
+/* What folders cannot express of yarn is an error; the factor of the angles is written unless it is
+ * the default. */
+static enum wsc_err attention_factor_to_hf(json_t *scaling, const struct convert_side *cs,
+                                           double factor)
+{
+    double extrapolation = 1, a = 0.1, b = 1;
+    (void)real_param(cs, "model.pos_scaling_extra_args.extrapolation_factor", &extrapolation);
+    (void)real_param(cs, "model.pos_scaling_extra_args.mscale_a", &a);
+    (void)real_param(cs, "model.pos_scaling_extra_args.mscale_b", &b);
+    if (extrapolation != 1)
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s: model.pos_scaling_extra_args.extrapolation_factor: a %s model has no "
+                         "counterpart of %g",
+                         cs->params->file, cs->family->name, extrapolation);
+    if (a == 0.1 && b == 1) return WSC_OK;
+    return convert_config_set(scaling, "attention_factor", json_real(a * log(factor) + b));
+}
+
+static enum wsc_err arguments_to_hf(json_t *scaling, const struct convert_side *cs,
+                                    const struct rope_type *type)
+{
+    char path[CONVERT_NAME_BYTES];
+    for (int i = 0; i < MAX_ARGUMENTS && type->argument[i].name; i++) {
+        double value = type->argument[i].missing;
+        const char *name = type->argument[i].name;
+        (void)snprintf(path, sizeof path, "model.pos_scaling_extra_args.%s", name);
+        if (real_param(cs, path, &value) || value > 0)
+            TRY(convert_config_set(scaling, name, json_real(value)));
+    }
+    return WSC_OK;
+}
+
 /* The scaling as an object rope_scaling; without one the key is null. */
 enum wsc_err convert_rope_scaling_to_hf(json_t *config, const struct convert_side *cs)
 {
-    char type[CONVERT_VALUE_BYTES] = "linear", path[CONVERT_NAME_BYTES];
-    double factor = 1, value = 0;
+    char name[CONVERT_VALUE_BYTES] = "linear";
+    double factor = 1;
     (void)real_param(cs, "model.pos_scaling_factor", &factor);
-    (void)zoo_params_value(cs->params, "model.pos_scaling_type", type, sizeof type);
-    if (factor == 1 && strcmp(type, "longrope") != 0)
+    (void)zoo_params_value(cs->params, "model.pos_scaling_type", name, sizeof name);
+    const struct rope_type *type = find_type(name);
+    if (factor == 1 && type && !type->extended)
         return convert_config_set(config, "rope_scaling", json_null());
-    if (strcmp(type, "linear") != 0 && strcmp(type, "llama3") != 0)
+    if (!type)
         return WSC_RAISE(WSC_CONFIG,
                          "%s: model.pos_scaling_type: a %s model has no counterpart of %s",
-                         cs->params->file, cs->family->name, type);
-    json_t *scaling = json_pack("{s:s, s:f}", "rope_type", type, "factor", factor);
-    for (int i = 0; !strcmp(type, "llama3") && i < N_LLAMA3_KEYS; i++) {
-        (void)snprintf(path, sizeof path, "model.pos_scaling_extra_args.%s", llama3_key[i]);
-        if (real_param(cs, path, &value))
-            (void)json_object_set_new(scaling, llama3_key[i], json_real(value));
-    }
-    return convert_config_set(config, "rope_scaling", scaling);
+                         cs->params->file, cs->family->name, name);
+    json_t *scaling = json_pack("{s:s, s:f}", "rope_type", name, "factor", factor);
+    enum wsc_err rc = arguments_to_hf(scaling, cs, type);
+    if (!rc && type->extended) rc = attention_factor_to_hf(scaling, cs, factor);
+    if (!rc) return convert_config_set(config, "rope_scaling", scaling);
+    json_decref(scaling);
+    return rc;
 }

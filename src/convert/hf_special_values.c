@@ -54,15 +54,16 @@ enum wsc_err convert_read_head_dim(const struct convert_yaml *y, int64_t *head_d
     TRY(convert_read_heads(y, &hidden, &heads));
     if (own && own->missing) TRY(wsc_units_int(own->missing, &given));
     TRY(convert_read_int(y, "head_dim", NULL, given, &given));
-    *head_dim = given ? given : hidden / heads;
-    if (given < 0 || given > INT32_MAX / heads)
+    const int64_t whole = heads > 0 ? hidden / heads : 1;
+    *head_dim = given ? given : whole;
+    if (given < 0 || given > INT32_MAX)
         return convert_source_raise(y->from, WSC_FORMAT, "head_dim",
                                     "expected a positive whole number");
     if (given && !own && given * heads != hidden)
         return convert_source_raise(y->from, WSC_CONFIG, "head_dim",
                                     "%lld is not supported, only width / heads = %lld",
-                                    (long long)given, (long long)(hidden / heads));
-    if (given || hidden % heads == 0) return WSC_OK;
+                                    (long long)given, (long long)whole);
+    if (given || whole * heads == hidden) return WSC_OK;
     return convert_source_raise(y->from, WSC_FORMAT, "num_attention_heads",
                                 "%lld heads do not divide a width of %lld", (long long)heads,
                                 (long long)hidden);

@@ -60,9 +60,10 @@ TEST(convert, gpt2_gives_the_logits_of_pytorch)
 TEST(convert, families_give_the_logits_of_pytorch)
 {
     static const char *const name[] = {
-        "hf_llama",      "hf_mistral",   "hf_mixtral",      "hf_starcoder", "hf_gptj",  "hf_neox",
-        "hf_bloom",      "hf_falcon_7b", "hf_falcon_40b",   "hf_btlm",      "hf_jais",  "hf_mpt",
-        "hf_santacoder", "hf_codegen",   "hf_mistral_wide", "hf_qwen2",     "hf_gemma2"};
+        "hf_llama", "hf_mistral",    "hf_mixtral",    "hf_starcoder",  "hf_gptj",
+        "hf_neox",  "hf_bloom",      "hf_falcon_7b",  "hf_falcon_40b", "hf_btlm",
+        "hf_jais",  "hf_mpt",        "hf_santacoder", "hf_codegen",    "hf_mistral_wide",
+        "hf_qwen2", "hf_qwen2_yarn", "hf_gemma2"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         check_logits(name[i]);
 }
@@ -429,6 +430,8 @@ TEST(convert, what_a_folder_cannot_express_is_told)
         {"hf_gemma2", "model.rotary_dim=4", "a gemma2 model rotates whole heads of 6"},
         {"hf_gemma2", "model.output_logits_scale=0.5", "output_logits_scale"},
         {"hf_qwen2", "model.attention_sliding_window_length=4", "a qwen2 model has no window"},
+        {"hf_qwen2_yarn", "model.pos_scaling_extra_args.extrapolation_factor=0.5",
+         "a qwen2 model has no counterpart of 0.5"},
         {"hf_qwen2", "model.final_logit_softcapping=4",
          "no counterpart of final_logit_softcapping"},
         {"hf_gpt2", "model.attention_logit_softcapping=4", "no counterpart of attention_logit_"},

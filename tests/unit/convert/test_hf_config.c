@@ -188,7 +188,7 @@ TEST(hf_config, what_every_family_would_drop_is_an_error)
         {"\"pruned_heads\": {\"0\": [1]}", "pruned_heads:"},
         {"\"is_encoder_decoder\": true", "is_encoder_decoder: true is not supported"},
         {"\"partial_rotary_factor\": 0.75", "artial_rotary_factor"},
-        {"\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0}", "rope_scaling:"},
+        {"\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 4.0}", "rope_scaling:"},
         {"\"rope_parameters\": {\"rope_type\": \"longrope\"}", "rope_parameters:"},
         {"\"final_logit_softcapping\": 30.0",
          "config.json:2:3: final_logit_softcapping: is not a known key of a "},
@@ -239,6 +239,18 @@ TEST(hf_config, rotary_settings_are_converted_for_every_family_that_rotates)
         expect(f, "\"rope_parameters\": {\"rope_theta\": 500000.0}", "rope_theta: 500000\n", NULL);
         expect(f, "\"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 2.0}",
                "pos_scaling_factor: 2\n", NULL);
+        expect(f, "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4.0}",
+               "extra_args:\n        beta_fast: 32\n        beta_slow: 1\n        original_max",
+               NULL);
+        expect(f,
+               "\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 2, "
+               "\"attention_factor\": 1.5, \"original_max_position_embeddings\": 77}",
+               "embeddings: 77\n        mscale_a: 0\n        mscale_b: 1.5\n", NULL);
+        expect(f, "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4.0, \"mscale\": 1.0}", NULL,
+               "mscale is not supported");
+        expect(f,
+               "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4, \"attention_factor\": 1}",
+               NULL, "attention_factor is not supported");
         expect(f, "\"rope_theta\": 1e6, \"rope_parameters\": {\"rope_theta\": 5e5}", NULL,
                "rope_theta is 500000 there and 1e+06 beside it");
         expect(f, "\"rope_parameters\": {\"rope_theta\": 5e5, \"beta_fast\": 32}", NULL,
