@@ -21,7 +21,7 @@ static const char model[] =
     "--set model.num_hidden_layers=1 --set train_input.batch_size=3 "
     "--set eval_input.batch_size=2 "
     "--set cluster.wafer.pe_cols=6 --set cluster.wafer.pe_rows=5 "
-    "--set runconfig.checkpoint_steps=0";
+    "--set runconfig.checkpoint_steps=0 --set optimizer.learning_rate=0.003";
 
 /* The folder of the run, NULL when it failed. */
 static const char *train(const char *before, const char *options, struct job_metrics *m)
