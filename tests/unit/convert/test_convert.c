@@ -454,6 +454,36 @@ TEST(convert, what_a_folder_cannot_express_is_told)
     }
 }
 
+/* A whole number only where the scalar is one. */
+TEST(convert, scores_of_gemma2_are_divided_by_any_number)
+{
+    static const struct {
+        const char *alpha, *scalar;
+    } row[] = {{"model.attention_logits_alpha=0.5", "\"query_pre_attn_scalar\": 24,"},
+               {"model.attention_logits_alpha=0.7", "\"query_pre_attn_scalar\": 12.2448979591837"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct conf_set set = {.text = row[i].alpha};
+        struct convert_result cs, hf;
+        char out[160], path[240], *text = NULL;
+        size_t n = 0;
+        (void)snprintf(out, sizeof out, "%s%zu", hf_path("scalar"), i);
+        T_OK(from_hf("tests/data/hf_gemma2", hf_path("scalar_cs"), false, &cs));
+        const struct convert_job job = {.input = cs.checkpoint,
+                                        .params = cs.params,
+                                        .family = cs.family,
+                                        .set = &set,
+                                        .n_sets = 1,
+                                        .out = out,
+                                        .dtype = CONVERT_OTHER,
+                                        .shard_bytes = INT64_MAX};
+        T_OK(convert_to_hf(&job, &hf));
+        (void)snprintf(path, sizeof path, "%s/config.json", out);
+        T_OK(conf_read_file(path, &text, &n));
+        CU_ASSERT(text && strstr(text, row[i].scalar) != NULL);
+        wsc_free(text);
+    }
+}
+
 TEST(convert, the_list_of_families_is_that_of_the_table)
 {
     char list[] = " " CONVERT_FAMILIES " ", name[64];
