@@ -219,9 +219,9 @@ enum wsc_err out_progress_check(void);
  * a time: an earlier one ends. Log lines are printed above it (wsc_log_set_hook()). */
 void out_progress_start(const char *what, int64_t total);
 /** Report that @p done units of the total are done; the display adds the rate since the first call
- *  and the remaining time; less than 0 counts as 0. @p note (may be NULL) is the end of the line. The call is cheap when
- *  there is nothing to print, and has no effect when no work was begun, as on ranks that do not
- *  print. */
+ *  and the remaining time; less than 0 counts as 0. @p note (may be NULL) is the end of the line.
+ * The call is cheap when there is nothing to print, and has no effect when no work was begun, as on
+ * ranks that do not print. */
 void out_progress(int64_t done, const char *note);
 /** Report @p done units of the part @p what of work that has several parts. Unless @p what and
  *  @p total are those of the part in progress, the new part replaces it. */

@@ -124,8 +124,8 @@ enum wsc_err job_set_aside(const struct job_state *s)
     if (comm_rank(s->comm) || !saves) return WSC_OK;
     char *folder = NULL;
     int n = 0;
-    const bool goes_on =
-        s->checkpoint.start_path && s->at.step && job_lies_in(s->checkpoint.start_path, rc->model_dir);
+    const bool goes_on = s->checkpoint.start_path && s->at.step &&
+                         job_lies_in(s->checkpoint.start_path, rc->model_dir);
     const struct store_folder from = job_folder(s);
     enum wsc_err err = move_later(&from, goes_on ? s->at.step : -1, &folder, &n);
     if (!err && n) err = keep_metrics(rc->model_dir, folder);
