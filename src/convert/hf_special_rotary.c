@@ -206,7 +206,7 @@ static enum wsc_err attention_factor_to_cs(struct convert_yaml *y, const struct 
     return WSC_OK;
 }
 
-/* Length of the model's sequences, by the family's row. */
+/* Length of the model's sequences, by the family's row; 0: null. */
 static enum wsc_err read_length(const struct convert_yaml *y, int64_t *length)
 {
     char text[CONVERT_VALUE_BYTES] = "0";
@@ -215,7 +215,8 @@ static enum wsc_err read_length(const struct convert_yaml *y, int64_t *length)
         if (key->hf && key->cs && !strcmp(key->cs, "max_position_embeddings"))
             TRY(convert_config_value(key, y->from, text));
     }
-    return wsc_units_int(text, length);
+    *length = 0;
+    return strcmp(text, "null") != 0 ? wsc_units_int(text, length) : WSC_OK;
 }
 
 /* The scaling by its numbers (model_positions.c computes it). */
@@ -233,7 +234,8 @@ static enum wsc_err arguments_to_cs(struct convert_yaml *y, const struct rope *r
         double number = type->argument[i].missing > 0 ? type->argument[i].missing : (double)length;
         if (value && !json_is_null(value)) number = json_number_value(value);
         if (!(number > 0))
-            return convert_source_raise(y->from, WSC_FORMAT, r->name, "%s is missing", name);
+            return convert_source_raise(y->from, WSC_FORMAT, r->name, "%s is %s", name,
+                                        value ? "not a positive number" : "missing");
         (void)fprintf(y->out, "        %s: %.17g\n", name, number);
     }
     return type->extended ? attention_factor_to_cs(y, r) : WSC_OK;

@@ -248,6 +248,8 @@ TEST(hf_config, rotary_settings_are_converted_for_every_family_that_rotates)
                "embeddings: 77\n        mscale_a: 0\n        mscale_b: 1.5\n", NULL);
         expect(f, "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4.0, \"mscale\": 1.0}", NULL,
                "mscale is not supported");
+        expect(f, "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4.0, \"beta_fast\": \"4\"}",
+               NULL, "beta_fast is not a positive number");
         expect(f,
                "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4, \"attention_factor\": 1}",
                NULL, "attention_factor is not supported");
