@@ -18,16 +18,26 @@ static enum wsc_err from_hf(const char *input, const char *out, bool lenient,
     return convert_from_hf(&job, r);
 }
 
-static enum wsc_err to_hf(const struct convert_result *cs, const char *out, int64_t shard_bytes,
-                          struct convert_result *r)
+/* @p set: an override of the params, or NULL. */
+static enum wsc_err to_hf_with(const struct convert_result *cs, const char *set, const char *out,
+                               int64_t shard_bytes, struct convert_result *r)
 {
+    const struct conf_set one = {.text = set};
     const struct convert_job job = {.input = cs->checkpoint,
                                     .params = cs->params,
                                     .family = cs->family,
+                                    .set = &one,
+                                    .n_sets = set != NULL,
                                     .out = out,
                                     .dtype = CONVERT_OTHER,
                                     .shard_bytes = shard_bytes};
     return convert_to_hf(&job, r);
+}
+
+static enum wsc_err to_hf(const struct convert_result *cs, const char *out, int64_t shard_bytes,
+                          struct convert_result *r)
+{
+    return to_hf_with(cs, NULL, out, shard_bytes, r);
 }
 
 /* ---- against PyTorch ------------------------------------------------------------------------- */
@@ -437,20 +447,12 @@ TEST(convert, what_a_folder_cannot_express_is_told)
         {"hf_gpt2", "model.attention_logit_softcapping=4", "no counterpart of attention_logit_"},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const struct conf_set set = {.text = row[i].set};
         struct convert_result cs, hf;
         char input[128];
         (void)snprintf(input, sizeof input, "tests/data/%s", row[i].folder);
         T_OK(from_hf(input, hf_path("plain_cs"), false, &cs));
-        const struct convert_job job = {.input = cs.checkpoint,
-                                        .params = cs.params,
-                                        .family = cs.family,
-                                        .set = &set,
-                                        .n_sets = 1,
-                                        .out = hf_path("plain_hf"),
-                                        .dtype = CONVERT_OTHER,
-                                        .shard_bytes = INT64_MAX};
-        expect(convert_to_hf(&job, &hf), WSC_CONFIG, row[i].why);
+        expect(to_hf_with(&cs, row[i].set, hf_path("plain_hf"), INT64_MAX, &hf), WSC_CONFIG,
+               row[i].why);
     }
 }
 
@@ -462,21 +464,12 @@ TEST(convert, scores_of_gemma2_are_divided_by_any_number)
     } row[] = {{"model.attention_logits_alpha=0.5", "\"query_pre_attn_scalar\": 24,"},
                {"model.attention_logits_alpha=0.7", "\"query_pre_attn_scalar\": 12.2448979591837"}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const struct conf_set set = {.text = row[i].alpha};
         struct convert_result cs, hf;
         char out[160], path[240], *text = NULL;
         size_t n = 0;
         (void)snprintf(out, sizeof out, "%s%zu", hf_path("scalar"), i);
         T_OK(from_hf("tests/data/hf_gemma2", hf_path("scalar_cs"), false, &cs));
-        const struct convert_job job = {.input = cs.checkpoint,
-                                        .params = cs.params,
-                                        .family = cs.family,
-                                        .set = &set,
-                                        .n_sets = 1,
-                                        .out = out,
-                                        .dtype = CONVERT_OTHER,
-                                        .shard_bytes = INT64_MAX};
-        T_OK(convert_to_hf(&job, &hf));
+        T_OK(to_hf_with(&cs, row[i].alpha, out, INT64_MAX, &hf));
         (void)snprintf(path, sizeof path, "%s/config.json", out);
         T_OK(conf_read_file(path, &text, &n));
         CU_ASSERT(text && strstr(text, row[i].scalar) != NULL);
