@@ -50,7 +50,7 @@ const char *libwsc_program(void);
 /** What went wrong in the call that failed last; valid until the next call. */
 const char *libwsc_message(void);
 
-/** Read a params file of the Model Zoo, of either style.  @p set has @p n_sets texts `path=value`
+/** Read a params file of the Model Zoo, of any style.  @p set has @p n_sets texts `path=value`
  *  that override keys, as `--set` of the program: those of the machine may be among them, which
  *  libwsc_machine_load() takes.  Status 2: a file that is wrong. */
 int libwsc_params_load(libwsc_params **params, const char *path, const char *const *set,

@@ -172,7 +172,7 @@ enum report_config_file { REPORT_PARAMS_FILE, REPORT_CLUSTER_FILE };
  *  report_config_reference() about it, in man(7) macros. */
 enum wsc_err report_config_manual(enum report_config_file file, char **text) WSC_CHECKED;
 /** Write the JSON Schema (draft 7) of one kind of files into *@p text, owned by the caller. It
- *  describes all values that the key tables allow, params files in both styles; conditions that
+ *  describes all values that the key tables allow, params files in all styles; conditions that
  *  involve several keys are not included. WSC_NOMEM. */
 enum wsc_err report_config_schema(enum report_config_file file, char **text) WSC_CHECKED;
 /* ---- wsc law --------------------------------------------------------------------------------- */

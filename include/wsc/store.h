@@ -63,6 +63,10 @@ struct store_samples;
  *  is accepted.  WSC_IO, WSC_FORMAT; *@p out is NULL then.  Not collective. */
 enum wsc_err store_samples_open(struct store_samples **out, const char *path,
                                 int64_t corpus_T) WSC_CHECKED;
+/** Open a file of tokens alone: unsigned numbers of 16 bits, the low byte first, which are a corpus
+ *  of sequences of @p T tokens.  WSC_IO, WSC_FORMAT; *@p out is NULL then. */
+enum wsc_err store_samples_open_tokens(struct store_samples **out, const char *path,
+                                       int64_t T) WSC_CHECKED;
 /** Find out whether the sample file at @p path has a dataset @p name.  WSC_IO, WSC_FORMAT. */
 enum wsc_err store_samples_have(const char *path, const char *name, bool *have) WSC_CHECKED;
 /** Open dataset @p name (static) of shape (n, rows, T), with 1 to 6 rows, or (n, T), one row: files

@@ -1,15 +1,14 @@
 /** Params files: reads Model Zoo configurations into plain structs.
  *
- *  It accepts what the Model Zoo accepts, in both styles (runconfig and trainer): aliases, old key
- *  names, numbers such as `1e-05`, duplicate keys of which the last counts. A key without effect,
- *  or with another effect than in the Model Zoo, causes a warning. An unsupported value is an error
- *  that lists the supported ones. The key table src/zoo/params_keys.c defines all keys;
- *  docs/CONFIG.md is generated from it. Members of the structs have the names of their keys, and
- *  that table has their meaning; comments here add units, special values, and families of
- *  optimizers and schedulers.
+ *  It accepts what the Model Zoo accepts, in all styles (runconfig, trainer, gigaGPT): aliases, old
+ *  key names, numbers such as `1e-05`, duplicate keys of which the last counts. A key without
+ *  effect, or with another one than in the Model Zoo, causes a warning, an unsupported value an
+ *  error that lists the supported ones. The table src/zoo/params_keys.c defines all keys, by the
+ *  names of the members here, with their meaning, and docs/CONFIG.md is made of it; comments here
+ *  add units, special values, and families of optimizers and schedulers.
  *
- *  The structs follow the sections of a file, inputs first; struct zoo_params at the end of them
- *  contains all. Nothing here communicates: every rank parses the same bytes.
+ *  The structs follow the sections of a file; struct zoo_params at the end contains all. Nothing
+ *  here communicates: every rank parses the same bytes.
  *
  *      struct zoo_params params;
  *      enum wsc_err rc = conf_read_file(path, &bytes, &n);
@@ -17,9 +16,9 @@
  *      zoo_params_log(&params);
  *      zoo_params_fini(&params);
  *
- *  Life of a parse: YAML (<wsc/conf.h>), trainer style to runconfig style, old names, --set, keys,
- *  family, defaults, checks (src/zoo/zoo_params.c). Read next: <wsc/model.h>, which makes a model
- *  of struct zoo_model; <wsc/data.h> for the inputs; docs/TRAINING.md. */
+ *  Life of a parse: YAML (<wsc/conf.h>), other styles to the runconfig style, old names, --set,
+ *  keys, family, defaults, checks (src/zoo/zoo_params.c). Read next: <wsc/model.h>, which makes a
+ *  model of struct zoo_model; <wsc/data.h> for the inputs; docs/TRAINING.md. */
 #ifndef WSC_ZOO_H
 #define WSC_ZOO_H
 #include <wsc/conf.h>
@@ -52,6 +51,7 @@ struct zoo_subset {
 /** Layouts of data files, one per class of data loader (src/zoo/data_processors.c). */
 enum zoo_samples {
     ZOO_SAMPLES_GPT,         /**< HDF5, (n, 3, T) or (n, 5, T), or a corpus */
+    ZOO_SAMPLES_UINT16,      /**< a corpus without HDF5: tokens of 16 bits, nothing else */
     ZOO_SAMPLES_MASKED,      /**< HDF5 of masked tokens: `data` and `labels` */
     ZOO_SAMPLES_CSV_STATIC,  /**< CSV of masked tokens */
     ZOO_SAMPLES_CSV_DYNAMIC, /**< CSV of tokens, masked when they are read */
@@ -74,7 +74,7 @@ enum { ZOO_ANSWER_FIRST = 1, ZOO_ANSWER_LAST = 2, ZOO_ANSWER_LABELS = 4 };
 struct zoo_input {
     bool present;                 /**< the section is in the file */
     char *data_processor;         /**< class of the data loader; owned */
-    char *data_dir[ZOO_MAX_DIRS]; /**< directories of data files; owned */
+    char *data_dir[ZOO_MAX_DIRS]; /**< directories of data files, or files of UINT16; owned */
     /** Directories in `data_dir`, over all data sets. */
     int n_data_dirs;
     /** Data sets of `mixture`, each with a weight and its directories. 0: no mixture; all
@@ -656,8 +656,7 @@ struct zoo_runconfig {
     bool disable_strict_checkpoint_loading;
     enum zoo_new_rows new_vocabulary; /**< token rows missing in the loaded checkpoint */
     char *load_checkpoint_states;     /**< comma-separated list; NULL: all; owned */
-    /** Steps between log lines, at least 1. */
-    int64_t log_steps;
+    int64_t log_steps;                /**< steps between log lines, at least 1 */
     /** Seed of initial weights, dropout, jitter and faults. */
     int64_t seed;
     /** 0: most precise, 2: fastest; decides the format of the softmax. -1 in a file becomes 1. */
@@ -691,8 +690,7 @@ struct zoo_params {
     int64_t reduction_leaf;       /**< size of a micro-shard: consecutive samples whose gradient is
                                        computed together */
     int64_t lanes;                /**< lanes of a wafer, 1 to 64; CONF_AUTO: the fastest number; 0
-                                       (`null`): the fastest number, but 1 if the mesh computes
-                                       values */
+                                       (`null`): the same, but 1 if the mesh computes values */
     int phase, n_phases;          /**< trainer style: number of this trainer in a list, from 1, and
                                        length of the list; without a list 1, 1 */
     struct conf_warning *warning; /**< owned array */
@@ -704,7 +702,7 @@ struct zoo_params {
 
 /* ---- reading and writing --------------------------------------------------------------------- */
 
-/** Parse a params file of either style from memory; @p file is the name for messages. @p out gets
+/** Parse a params file of any style from memory; @p file is the name for messages. @p out gets
  *  all values, defaults included, and the warnings. @p sets are the `--set` of the command line:
  *  the last one of a path counts, `phase=N` chooses one of a list of trainers, and below `cluster.`
  *  only the existence of the key is checked. WSC_CONFIG with all errors of the file, or WSC_NOMEM;
@@ -713,7 +711,7 @@ enum wsc_err zoo_params_parse(struct zoo_params *out, const char *file, const ch
                               size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
 /** Log the warnings of @p params, one line each. */
 void zoo_params_log(const struct zoo_params *params);
-/** True when @p bytes look like a params file of either style: a map with one of its sections. */
+/** True when @p bytes look like a params file: a map with a section, or with sizes of gigaGPT. */
 bool zoo_is_params_file(const char *bytes, size_t n_bytes);
 /** Free what @p params owns and set it to zero. */
 void zoo_params_fini(struct zoo_params *params);
@@ -775,6 +773,8 @@ const char *zoo_params_choice(const char *path, int value);
 
 /** The key table of params files of the runconfig style; static. */
 const struct conf_table *zoo_params_table(void);
+/** The key table of params files of gigaGPT, a flat map; static. */
+const struct conf_table *zoo_giga_table(void);
 /** The key table of params files of the trainer style, with paths below `trainer.`; static. */
 const struct conf_table *zoo_trainer_table(void);
 /** True for a row of the trainer table whose value is a map from a type's name to that type's keys,

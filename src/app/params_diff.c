@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wsc params --diff`: the effective values of two params files, of either style, key by key.  A
+/* `wsc params --diff`: the effective values of two params files, of any style, key by key.  A
  * value is compared as the dump of the effective configuration writes it, so that another spelling
  * of the same value is no difference.  Called by cmd_params.c. */
 #include "params_files.h"

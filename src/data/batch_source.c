@@ -69,7 +69,8 @@ static enum wsc_err open_set(struct data_source *s, const struct zoo_input *inpu
 /* One sequence of tokens with a label each, and no other rows. */
 static bool of_decoders(const struct zoo_input *input)
 {
-    return input->samples == ZOO_SAMPLES_GPT || input->samples == ZOO_SAMPLES_PAIRS;
+    return input->samples == ZOO_SAMPLES_GPT || input->samples == ZOO_SAMPLES_UINT16 ||
+           input->samples == ZOO_SAMPLES_PAIRS;
 }
 
 /* Number of rows of a sequence. */
@@ -147,6 +148,7 @@ enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *
     s->repeat = input->repeat;
     s->seed = (uint64_t)input->shuffle_seed;
     s->packed = input->use_vsl;
+    s->tokens_alone = input->samples == ZOO_SAMPLES_UINT16;
     s->n_rows = rows_of_input(input);
     s->sequences = input->samples == ZOO_SAMPLES_PAIRS ? 2 : 1;
     s->length_key = zoo_input_length_key(input, false);

@@ -103,6 +103,16 @@ static enum wsc_err add_directory(struct data_source *s, const struct zoo_input 
     return rc;
 }
 
+/* Files of tokens are named themselves, because a folder has one for each part of a text. */
+static enum wsc_err add_tokens(struct data_source *s, const char *name)
+{
+    char *path;
+    TRY_MEM(path, wsc_strdup(WSC_MEM_DATA, name));
+    const enum wsc_err rc = add_file(s, path);
+    if (rc) wsc_free(path);
+    return rc;
+}
+
 static int by_path(const void *a, const void *b)
 {
     return strcmp(((const struct data_file *)a)->path, ((const struct data_file *)b)->path);
@@ -138,6 +148,8 @@ enum wsc_err data_source_list(struct data_source *s, const struct zoo_input *inp
         dir = input->data_dir[i];
         if (listed)
             TRY(add_listed(s, input, dir));
+        else if (s->tokens_alone)
+            TRY(add_tokens(s, dir));
         else
             TRY(add_directory(s, input, dir));
     }
@@ -179,6 +191,8 @@ static enum wsc_err use_file(struct data_source *s, struct data_file *f)
     if (s->n_open == MAX_OPEN) close_oldest(s);
     if (s->sequences > 1)
         TRY(data_pairs_open(&f->pairs, f->path));
+    else if (s->tokens_alone)
+        TRY(store_samples_open_tokens(&f->open, f->path, s->T));
     else
         TRY(store_samples_open(&f->open, f->path, s->T));
     s->n_open++;
@@ -228,7 +242,7 @@ static enum wsc_err wrong_length(const struct data_source *s, const struct data_
  * file can crash HDF5; then its rows, length and number of samples. */
 static enum wsc_err check_gpt_file(struct data_source *s, struct data_file *f)
 {
-    TRY(store_probe(f->path));
+    if (!s->tokens_alone) TRY(store_probe(f->path));
     TRY(use_file(s, f));
     if (!f->pairs) TRY(check_rows(s, f));
     const int64_t T = T_of(f);

@@ -46,6 +46,7 @@ struct data_source {
     int64_t sink_id, vocab, tick;
     bool shuffle, repeat;
     bool packed;            /* a sample has several packed texts */
+    bool tokens_alone;      /* its files have tokens without HDF5 */
     int n_rows;             /* rows of a sequence: 3; with spans or for encoders 5; for both 7 */
     int sequences;          /* sequences of a sample: 1, or 2 for a pair */
     const char *length_key; /* zoo_input_length_key() of the input; borrowed */

@@ -85,6 +85,23 @@ static void write_trainer_table(struct wsc_text *out)
     }
 }
 
+/* Keys of files of gigaGPT. */
+static void write_giga_table(struct wsc_text *out)
+{
+    const struct conf_table *table = zoo_giga_table();
+    wsc_text_add(out, "| key | becomes | default | meaning |\n|---|---|---|---|\n");
+    for (int i = 0; i < table->n; i++) {
+        const struct conf_key *key = &table->key[i];
+        wsc_text_add(out, "| `%s` | ", key->path);
+        if (key->to)
+            wsc_text_add(out, "`%s`", key->to);
+        else
+            wsc_text_add(out, "%s", conf_status_text(key->status));
+        wsc_text_add(out, " | %s | %s |\n", key->fallback ? key->fallback : "",
+                     key->doc ? key->doc : "");
+    }
+}
+
 /* ---- sections of a table of keys ------------------------------------------------------------- */
 
 /* A section of a table: from the row of key @c first up to the first row of the next section. */
@@ -202,7 +219,8 @@ static void write_params(struct wsc_text *out)
 {
     wsc_text_add(out, "## Params files\n\n"
                       "Params files are Model Zoo files of two styles: runconfig (releases up to "
-                      "2.2) and trainer (from 2.3). The first column of the tables has the path "
+                      "2.2) and trainer (from 2.3); files of gigaGPT have a third one, a flat map. "
+                      "The first column of the tables has the path "
                       "of a key in the runconfig style, the second one its path in the trainer "
                       "style. `--set path=value` takes paths of the first column for every "
                       "file, and paths of the trainer style for a file of that style. A key that "
@@ -228,6 +246,12 @@ static void write_params(struct wsc_text *out)
                       "do by default. `trainer` may be a list: its phases run one after "
                       "another, `--phase N` takes one.\n\n");
     write_trainer_table(out);
+    wsc_text_add(out, "\n### Files of gigaGPT\n\n"
+                      "A file of gigaGPT is one flat map of these keys. `--set` takes them, and "
+                      "the paths of the runconfig style. The rest of the model and of the "
+                      "training is what gigaGPT's program fixes "
+                      "([MODELZOO.md](MODELZOO.md#gigagpt)).\n\n");
+    write_giga_table(out);
     wsc_text_add(out, "\n### Spellings of older releases\n\n"
                       "Old spellings of keys are read with a warning. Also, a phase of "
                       "`optimizer.learning_rate` may have `steps` or `decay_steps` for "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writes the JSON Schema (draft 7) of params files of both styles and of cluster files, for editors
+/* Writes the JSON Schema (draft 7) of params files of all styles and of cluster files, for editors
  * and for checks without this program. Sections come from the tables of keys (schema_tree.c),
  * values from their rows (schema_values.c), polymorphic maps become definitions
  * (schema_records.c). Conditions on several keys are left to the program. `wsc params --schema`
@@ -258,6 +258,48 @@ static void add_phases(struct out_json *j)
     out_json_close(j);
 }
 
+/* A key of gigaGPT: as the key that it becomes, or by itself. */
+static void add_giga_keys(struct out_json *j)
+{
+    const struct conf_table *table = zoo_giga_table(), *params = zoo_params_table();
+    out_json_open(j, "properties");
+    for (int i = 0; i < table->n; i++) {
+        const struct conf_key *row = &table->key[i];
+        const bool same = row->to && row->type == CONF_T_ANY;
+        report_schema_value(j, row->path,
+                            same ? &params->key[conf_keys_find(params, row->to)] : row);
+    }
+    add_top_keys(j);
+    out_json_close(j);
+    out_json_bool(j, "additionalProperties", false);
+}
+
+/* A condition: the object has one of @p n keys. */
+static void add_has_one(struct out_json *j, const char *const *key, int n)
+{
+    out_json_open_list(j, "anyOf");
+    for (int i = 0; i < n; i++) {
+        out_json_open(j, NULL);
+        out_json_open_list(j, "required");
+        out_json_str(j, NULL, key[i]);
+        out_json_close_list(j);
+        out_json_close(j);
+    }
+    out_json_close_list(j);
+}
+
+/* A condition: the file is one of gigaGPT, as zoo_giga_is() decides. */
+static void add_if_giga(struct out_json *j)
+{
+    static const char *const sizes[] = {"width", "depth", "heads"};
+    out_json_open(j, "if");
+    add_has_one(j, sizes, sizeof sizes / sizeof *sizes);
+    out_json_open(j, "not");
+    add_has_one(j, sections, N_SECTIONS);
+    out_json_close(j);
+    out_json_close(j);
+}
+
 static void add_params(struct out_json *j)
 {
     const struct report_schema_tree tree = {.table = zoo_params_table(),
@@ -277,7 +319,13 @@ static void add_params(struct out_json *j)
     out_json_bool(j, "additionalProperties", false);
     out_json_close(j);
     out_json_open(j, "else");
+    add_if_giga(j);
+    out_json_open(j, "then");
+    add_giga_keys(j);
+    out_json_close(j);
+    out_json_open(j, "else");
     report_schema_section(j, &tree, "");
+    out_json_close(j);
     out_json_close(j);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads sample files of the Model Zoo: `data` of shape (n, 3, T), (n, 5, T) or a corpus of rank 1.
- * It checks the header data of the file first; sample_writer.c writes such files. */
+/* Reads sample files of the Model Zoo: `data` of shape (n, 3, T), (n, 5, T) or a corpus of rank 1,
+ * and files of tokens alone, which are a corpus without HDF5. It checks the header data of the file
+ * first; sample_writer.c writes the files of shape (n, 3, T) and (n, 5, T). */
 #include "h5.h"
 #include "h5_error.h"
 #include "h5_info.h"
@@ -11,17 +12,23 @@
 #include <wsc/mem.h>
 #include <wsc/store.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Most tokens of a sample, which is read as a whole; no model takes more. */
 static const int64_t max_T = (int64_t)1 << 26;
-enum { MAX_ROWS = 6 }; /* most rows of a sample: those of a pair */
+enum { MAX_ROWS = 6, TOKEN_BYTES = 2 }; /* most rows of a sample, those of a pair; a raw token */
 
 /* An open file of samples with the two dataspaces of a read. */
 struct store_samples {
     char *path;
     hid_t file, dset, file_space, mem_space;
+    int tokens;       /* descriptor of a file of tokens alone; -1: HDF5 */
     const char *name; /* name of the dataset; static */
     bool corpus, any_rows;
     bool turned; /* uint32 in the other byte order */
@@ -144,21 +151,28 @@ static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
     return WSC_OK;
 }
 
+/* A reader without a file; NULL without memory. */
+static struct store_samples *create(const char *path, const char *name)
+{
+    struct store_samples *s = wsc_alloc(WSC_MEM_STORE, 1, sizeof *s);
+    if (!s) return NULL;
+    s->name = name;
+    s->tokens = -1;
+    s->file = s->dset = s->file_space = s->mem_space = H5I_INVALID_HID;
+    s->path = wsc_strdup(WSC_MEM_STORE, path);
+    if (!s->path) store_samples_close(&s);
+    return s;
+}
+
 static enum wsc_err open_samples(struct store_samples **out, const char *path, int64_t corpus_T,
                                  const char *name, bool any_rows)
 {
     struct store_samples *s = NULL;
-    enum wsc_err rc = WSC_OK;
     *out = NULL;
-    TRY_NEW(s, WSC_MEM_STORE, 1);
-    s->name = name;
+    TRY_MEM(s, create(path, name));
     s->any_rows = any_rows;
-    s->file = s->dset = s->file_space = s->mem_space = H5I_INVALID_HID;
-    s->path = wsc_strdup(WSC_MEM_STORE, path);
-    if (!s->path) rc = WSC_NOMEM;
-    if (!rc) TRY_GOTO(store_h5_open(&s->file, path), cleanup);
-    if (!rc) TRY_GOTO(open_dataset(s, corpus_T), cleanup);
-cleanup:
+    enum wsc_err rc = store_h5_open(&s->file, path);
+    if (!rc) rc = open_dataset(s, corpus_T);
     if (rc) store_samples_close(&s);
     *out = s;
     return rc;
@@ -173,6 +187,47 @@ enum wsc_err store_samples_open_dataset(struct store_samples **out, const char *
                                         const char *name)
 {
     return open_samples(out, path, 0, name, true);
+}
+
+/* The bytes of a file of tokens; a file of another kind has no size, or a mark at its start. */
+static enum wsc_err inspect_tokens(struct store_samples *s, int64_t *bytes)
+{
+    static const unsigned char mark[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    unsigned char start[sizeof mark];
+    struct stat info;
+    s->tokens = open(s->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (s->tokens < 0 || fstat(s->tokens, &info))
+        return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", s->path, strerror(errno)),
+                            "a file of tokens of 16 bits, as nanoGPT's prepare.py writes them");
+    if (!S_ISREG(info.st_mode))
+        return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: is not a regular file", s->path),
+                            "name the file of tokens itself, such as train.bin");
+    if (pread(s->tokens, start, sizeof start, 0) == sizeof start &&
+        !memcmp(start, mark, sizeof mark))
+        return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: is an HDF5 file", s->path),
+                            "data_processor: GptHDF5MapDataProcessor, with its directory");
+    *bytes = (int64_t)info.st_size;
+    if (*bytes % TOKEN_BYTES == 0) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: has %lld bytes, expected an even number",
+                                  s->path, (long long)*bytes),
+                        "tokens have 16 bits each; the file may be incomplete");
+}
+
+enum wsc_err store_samples_open_tokens(struct store_samples **out, const char *path, int64_t T)
+{
+    struct store_samples *s = NULL;
+    int64_t bytes = 0;
+    *out = NULL;
+    WSC_CHECK(T >= 1 && T <= max_T, "%lld tokens a sample", (long long)T);
+    TRY_MEM(s, create(path, "tokens"));
+    const enum wsc_err rc = inspect_tokens(s, &bytes);
+    s->corpus = true;
+    s->T = T;
+    s->rows = 3;
+    s->n = bytes ? (bytes / TOKEN_BYTES - 1) / T : 0;
+    if (rc) store_samples_close(&s);
+    *out = s;
+    return rc;
 }
 
 enum wsc_err store_samples_have(const char *path, const char *name, bool *have)
@@ -192,6 +247,7 @@ void store_samples_close(struct store_samples **samples)
     if (s->file_space >= 0) (void)H5Sclose(s->file_space);
     if (s->dset >= 0) (void)H5Dclose(s->dset);
     if (s->file >= 0) (void)H5Fclose(s->file);
+    if (s->tokens >= 0) (void)close(s->tokens);
     wsc_free(s->path);
     wsc_free(s);
     *samples = NULL;
@@ -236,14 +292,41 @@ static enum wsc_err read_selected(struct store_samples *s, int64_t i, int64_t n,
     return WSC_OK;
 }
 
+/* Read bytes of a file of tokens. */
+static enum wsc_err read_bytes(struct store_samples *s, int64_t i, unsigned char *out, int64_t n)
+{
+    for (int64_t done = 0, first = i * s->T * TOKEN_BYTES; done < n;) {
+        const ssize_t got = pread(s->tokens, out + done, (size_t)(n - done), first + done);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0)
+            return WSC_RAISE(WSC_IO, "%s: sample %lld cannot be read: %s", s->path, (long long)i,
+                             got ? strerror(errno) : "the file has become shorter");
+        done += got;
+    }
+    return WSC_OK;
+}
+
+/* The bytes are read into the end of @p tokens, so that they are widened from the first on. */
+static enum wsc_err read_tokens(struct store_samples *s, int64_t i, int32_t *tokens)
+{
+    const int64_t n = s->T + 1, bytes = n * TOKEN_BYTES;
+    unsigned char *from = (unsigned char *)(tokens + n) - bytes;
+    TRY(read_bytes(s, i, from, bytes));
+    for (int64_t t = 0; t < n; t++, from += TOKEN_BYTES)
+        tokens[t] = from[0] | from[1] << 8;
+    return WSC_OK;
+}
+
 /* Tokens i T to (i + 1) T: the last one is the label of the one before. */
 static enum wsc_err read_corpus(struct store_samples *s, int64_t i, int32_t *out)
 {
     hsize_t first = (hsize_t)i * (hsize_t)s->T, count = (hsize_t)s->T + 1;
     int32_t *tokens;
     TRY_MEM(tokens, wsc_alloc_raw(WSC_MEM_STORE, (size_t)count, sizeof *tokens));
-    (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, &first, NULL, &count, NULL);
-    enum wsc_err rc = read_selected(s, i, s->T + 1, tokens);
+    if (s->tokens < 0)
+        (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, &first, NULL, &count, NULL);
+    enum wsc_err rc =
+        s->tokens < 0 ? read_selected(s, i, s->T + 1, tokens) : read_tokens(s, i, tokens);
     if (!rc) spread_corpus(out, tokens, s->T);
     wsc_free(tokens);
     return rc;

@@ -21,6 +21,7 @@ struct processor {
 static const struct processor processors[] = {
     {"GptHDF5MapDataProcessor", ZOO_SAMPLES_GPT, ONE(ZOO_CAUSAL_LM)},
     {"GptHDF5DataProcessor", ZOO_SAMPLES_GPT, ONE(ZOO_CAUSAL_LM)},
+    {"NumpyMmapDataset", ZOO_SAMPLES_UINT16, ONE(ZOO_CAUSAL_LM)},
     {"BertHDF5DataProcessor", ZOO_SAMPLES_MASKED, ONE(ZOO_MASKED_LM)},
     {"BertCSVDataProcessor", ZOO_SAMPLES_CSV_STATIC, ZOO_MASKED_LM, ZOO_CLASSIFICATION},
     {"BertCSVDynamicMaskDataProcessor", ZOO_SAMPLES_CSV_DYNAMIC, ONE(ZOO_MASKED_LM)},

@@ -233,8 +233,9 @@ static bool no_token_dropout(const struct zoo_params *p)
 
 static bool reads_no_vocabulary(const struct zoo_input *in)
 {
-    return in->samples == ZOO_SAMPLES_GPT || in->samples == ZOO_SAMPLES_PAIRS ||
-           in->samples == ZOO_SAMPLES_MASKED || in->samples == ZOO_SAMPLES_SEQ2SEQ;
+    return in->samples == ZOO_SAMPLES_GPT || in->samples == ZOO_SAMPLES_UINT16 ||
+           in->samples == ZOO_SAMPLES_PAIRS || in->samples == ZOO_SAMPLES_MASKED ||
+           in->samples == ZOO_SAMPLES_SEQ2SEQ;
 }
 
 /* muP by base sizes scales only logits of tokens. */

@@ -56,7 +56,8 @@
 #define INPUT(in)                                                                                  \
     {FIELD(in.data_processor), STRING, REQUIRED, DOC("class of the data loader")},                 \
     {AT(#in ".data_dir", in), SPECIAL(data_dir), NULLABLE, DEFAULT("null"),                        \
-     .form = "directory or list of them", DOC("directories with *.h5 files; at most 64")},         \
+     .form = "directory or list of them",                                                          \
+     DOC("directories with *.h5 files, at most 64; of NumpyMmapDataset the files themselves")},    \
     {AT(#in ".mixture", in), SPECIAL(mixture), NULLABLE, DEFAULT("null"),                          \
      .form = "list of maps with data_dir, weight, data_subset",                                    \
      DOC("instead of data_dir: several data sets, mixed by weight")},                              \

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A params file from bytes to struct zoo_params: YAML, the trainer style to the runconfig style
- * (trainer.c), policy models (policy_model.c), old spellings (renames.c), --set, keys by the table
- * (params_keys.c), the family's defaults (zoo_families.c), and checks between keys
- * (params_check.c).  Called by the commands. */
+/* A params file from bytes to struct zoo_params: YAML, the trainer style or that of gigaGPT to the
+ * runconfig style (trainer.c, giga_gpt.c), policy models (policy_model.c), old spellings
+ * (renames.c), --set, keys by the table (params_keys.c), the family's defaults (zoo_families.c),
+ * and checks between keys (params_check.c).  Called by the commands. */
+#include "giga_gpt.h"
 #include "params_passes.h"
 #include "params_values.h"
 #include "trainer.h"
@@ -12,6 +13,7 @@
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
+#include <stdio.h>
 #include <string.h>
 
 /* Phase of a list of trainers: the last `phase=` of the --set options, which set *@p chosen; files
@@ -43,18 +45,42 @@ static const char *choose_mode(const struct conf_diag *d)
     return NULL;
 }
 
-/* True when this pass over the --set options applies @p path: one pass for the trainer style, one
- * for other paths. */
-static bool is_of_pass(struct conf_diag *d, struct conf_pos pos, const char *path, bool trainer,
-                       bool file_is_trainer)
+/* Styles of params files. */
+enum style { RUNCONFIG, TRAINER, GIGA_GPT };
+
+static enum style style_of(const struct conf_node *root)
 {
-    const bool is_trainer = !strcmp(path, "trainer") || !strncmp(path, "trainer.", 8);
+    if (zoo_trainer_is(root)) return TRAINER;
+    return zoo_giga_is(root) ? GIGA_GPT : RUNCONFIG;
+}
+
+static bool is_of_trainer(const char *path)
+{
+    return !strcmp(path, "trainer") || !strncmp(path, "trainer.", 8);
+}
+
+/* True for a path of a file of @p style that is not one of the runconfig style. */
+static bool is_of_style(enum style style, const char *path)
+{
+    if (style == GIGA_GPT) return conf_keys_find(zoo_giga_table(), path) >= 0;
+    return style == TRAINER && is_of_trainer(path);
+}
+
+/* True when this pass over the --set options applies @p path: one pass for the paths of the file's
+ * @p style, one for those of the runconfig style. */
+static bool is_of_pass(struct conf_diag *d, struct conf_pos pos, const char *path, bool first,
+                       enum style style)
+{
     if (!strcmp(path, "phase")) return false;
-    if (is_trainer && !trainer && !file_is_trainer)
+    if (!is_of_trainer(path) || style == TRAINER) return is_of_style(style, path) == first;
+    if (!first)
         conf_diag_error(d, pos, path,
-                        "the file has the runconfig style; hint: its keys are model, optimizer, "
-                        "train_input, eval_input, runconfig");
-    return is_trainer == trainer;
+                        style == GIGA_GPT
+                            ? "the file is one of gigaGPT; hint: its keys are width, depth, heads "
+                              "and others, or those of the runconfig style"
+                            : "the file has the runconfig style; hint: its keys are model, "
+                              "optimizer, train_input, eval_input, runconfig");
+    return false;
 }
 
 /* Check a --set of a constant of the machine, which the parse of its file applies: unknown name, or
@@ -73,32 +99,39 @@ static void check_constant(struct conf_diag *d, int set, const char *path, const
         }
 }
 
-/* Apply the --set of params files to the tree; those of cluster files are only looked up. */
-static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool trainer,
-                       bool file_is_trainer)
+/* The path of the option, cut to the length of a path. */
+static void path_of(const struct conf_set *set, char path[CONF_MAX_PATH])
+{
+    (void)snprintf(path, CONF_MAX_PATH, "%.*s", (int)strcspn(set->text, "="), set->text);
+}
+
+/* Apply the --set of params files to the tree; those of cluster files are only looked up. The
+ * @p first pass is over the tree of the file's @p style, the second one over that of the runconfig
+ * style. */
+static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool first, enum style style)
 {
     for (int set = 1; set <= d->n_sets; set++) {
         char path[CONF_MAX_PATH];
         const char *value;
         struct conf_pos pos = {.line = -set};
         /* A wrong option is reported once, in the pass that every file has. */
-        if (trainer && strncmp(d->sets[set - 1].text, "trainer", 7) != 0) continue;
+        path_of(&d->sets[set - 1], path);
+        if (first && !is_of_style(style, path)) continue;
         if (!conf_set_split(d, set, path, &value)) continue;
-        if (!is_of_pass(d, pos, path, trainer, file_is_trainer)) continue;
+        if (!is_of_pass(d, pos, path, first, style)) continue;
         const char *cluster = conf_set_cluster_path(path);
         if (cluster) {
             check_constant(d, set, path, cluster);
             continue;
         }
         struct conf_node *node = conf_doc_parse_value(doc, d, value, set);
-        if (node) conf_doc_set(doc, d, trainer ? path : zoo_renames_path(path), node);
+        if (node) conf_doc_set(doc, d, first ? path : zoo_renames_path(path), node);
     }
 }
 
-/* Convert a tree of the trainer style to the runconfig style; false after an error. */
-static bool take_trainer(struct zoo_params *out, struct conf_doc *doc, struct conf_diag *d)
+/* Choose a trainer of the file. */
+static void choose_trainer(struct zoo_params *out, struct conf_doc *doc, struct conf_diag *d)
 {
-    const bool is_trainer = zoo_trainer_is(doc->root);
     bool chosen;
     const int64_t phase = choose_phase(d, &chosen);
     zoo_trainer_choose(doc, d, phase, &out->n_phases);
@@ -107,11 +140,21 @@ static bool take_trainer(struct zoo_params *out, struct conf_doc *doc, struct co
                        "the first of %d trainers alone is read; hint: --set phase=N reads another",
                        out->n_phases);
     out->phase = d->trainer ? d->trainer : 1;
-    if (!is_trainer || d->n_errors) return !d->n_errors;
-    zoo_trainer_normalise(doc, d);
-    apply_sets(doc, d, true, true);
-    zoo_trainer_normalise(doc, d);
-    zoo_trainer_convert(doc, d, choose_mode(d));
+}
+
+/* Convert a tree of another style to the runconfig style; false after an error in its phases. */
+static bool take_style(struct zoo_params *out, struct conf_doc *doc, struct conf_diag *d,
+                       enum style style)
+{
+    choose_trainer(out, doc, d);
+    if (d->n_errors) return false;
+    if (style == TRAINER) zoo_trainer_normalise(doc, d);
+    if (style != RUNCONFIG) apply_sets(doc, d, true, style);
+    if (style == TRAINER) {
+        zoo_trainer_normalise(doc, d);
+        zoo_trainer_convert(doc, d, choose_mode(d));
+    }
+    if (style == GIGA_GPT) zoo_giga_convert(doc, d);
     return true;
 }
 
@@ -194,11 +237,11 @@ static void read_tree(struct zoo_params *out, struct conf_doc *doc, struct conf_
                            .out = (char *)out,
                            .seen = rows.seen,
                            .given = rows.given};
-    const bool is_trainer = zoo_trainer_is(doc->root);
-    if (!take_trainer(out, doc, d)) return;
+    const enum style style = style_of(doc->root);
+    if (!take_style(out, doc, d, style)) return;
     zoo_policy_unwrap(doc, d);
     zoo_renames_apply(doc, d);
-    apply_sets(doc, d, false, is_trainer);
+    apply_sets(doc, d, false, style);
     zoo_policy_unwrap(doc, d);
     zoo_renames_apply(doc, d);
     if (zoo_params_refuse(doc->root, d)) return;
@@ -278,7 +321,7 @@ bool zoo_is_params_file(const char *bytes, size_t n_bytes)
     struct conf_doc doc = {0};
     struct conf_diag d = {.file = ""};
     const bool parses = conf_doc_parse(&doc, &d, bytes, n_bytes, CONF_LAST_WINS);
-    bool yes = false;
+    bool yes = parses && zoo_giga_is(doc.root);
     for (size_t i = 0; parses && i < sizeof section / sizeof *section; i++)
         yes = yes || conf_node_find(doc.root, section[i]);
     conf_doc_fini(&doc);

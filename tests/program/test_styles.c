@@ -68,6 +68,56 @@ TEST(styles, a_phase_can_run_alone)
     T_EQ(m.n, STEPS);
 }
 
+/* Write tokens of 16 bits: a sequence that a model can learn. */
+static void put_tokens(const char *dir, const char *name, int n, unsigned x)
+{
+    char path[320];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "wb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    for (int i = 0; f && i < n; i++) {
+        x = (x * 5 + 3 + (unsigned)(i % 3)) % 256;
+        const unsigned char token[2] = {(unsigned char)x, 0};
+        (void)fwrite(token, 2, 1, f);
+    }
+    if (f) (void)fclose(f);
+}
+
+#define GIGA                                                                                       \
+    "\"$WSC\" run --params " FOLDER "/giga_gpt.yaml --set dataset=%s --set trace_hash=true "       \
+    "--model_dir %s "
+
+/* A file of gigaGPT and its dump are one job, on any ranks; it learns, and an evaluation reads the
+ * other file of tokens. */
+TEST(styles, giga_gpt_trains_from_files_of_tokens)
+{
+    struct job_metrics giga, ranks, dumped;
+    char data[256], dump[256];
+    (void)snprintf(data, sizeof data, "%s", job_path("tokens"));
+    (void)snprintf(dump, sizeof dump, "%s/giga.yaml", test_tmpdir());
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s", data));
+    put_tokens(data, "train.bin", 64 * 32 + 1, 1);
+    put_tokens(data, "val.bin", 8 * 32 + 1, 77);
+    const char *dir = job_path("giga");
+    CU_ASSERT_FATAL(spawn_ok(GIGA, data, dir) && job_read(dir, &giga));
+    T_EQ(giga.n, STEPS);
+    CU_ASSERT(strtod(giga.step[STEPS - 1].loss, NULL) < 0.9 * strtod(giga.step[0].loss, NULL));
+    CU_ASSERT(spawn_ok(GIGA "--mode eval --checkpoint_path %s/checkpoint_20.mdl | grep -q "
+                            "'Eval Device=CSX'",
+                       data, job_path("giga_eval"), dir));
+    const char *other = job_path("giga_ranks");
+    CU_ASSERT_FATAL(spawn_ok("mpirun -n 3 " GIGA, data, other) && job_read(other, &ranks));
+    CU_ASSERT(job_same_values(&giga, &ranks) && job_same_times(&giga, &ranks));
+    CU_ASSERT_FATAL(spawn_ok(GIGA "--dump_params > %s", data, dir, dump));
+    other = job_path("giga_dump");
+    CU_ASSERT_FATAL(
+        spawn_ok("\"$WSC\" run --params %s --set trace_hash=true --model_dir %s", dump, other) &&
+        job_read(other, &dumped));
+    CU_ASSERT(job_same_values(&giga, &dumped) && job_same_times(&giga, &dumped));
+    CU_ASSERT(spawn_ok("rm %s/train.bin; " GIGA "2>&1 | grep -q 'train.bin: cannot be opened'",
+                       data, data, job_path("giga_none")));
+}
+
 static void check_described(const char *name)
 {
     static const char *const field[] = {

@@ -499,6 +499,54 @@ TEST(source, reads_vsl_and_corpus_files_of_h5py)
     data_source_close(&s);
 }
 
+/* The tokens of h5py_corpus.h5 without HDF5. */
+static void put_tokens(const char *path, int n)
+{
+    FILE *f = fopen(path, "wb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    for (int i = 0; f && i < n; i++) {
+        const unsigned char token[2] = {(unsigned char)(i * 7 % 50), 0};
+        (void)fwrite(token, 2, 1, f);
+    }
+    if (f) (void)fclose(f);
+}
+
+TEST(source, reads_files_of_tokens_alone)
+{
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    char one[320], two[320];
+    (void)snprintf(one, sizeof one, "%s/train.bin", folder("tokens"));
+    (void)snprintf(two, sizeof two, "%s/more", folder("tokens"));
+    put_tokens(one, 65);
+    put_tokens(two, 40);
+    struct zoo_input input = input_of(one);
+    input.samples = ZOO_SAMPLES_UINT16;
+    input.data_dir[1] = two;
+    input.n_data_dirs = 2;
+    T_OK(data_source_open(&s, &input, 16, 50));
+    T_OK(data_batch_create(&b, 6, 16));
+    T_EQ(data_source_n_samples(s), 6); /* in the order of names: more, train.bin */
+    T_OK(data_source_read(s, 0, 6, b));
+    for (int64_t k = 0; k < (int64_t)6 * 16; k++) {
+        const int64_t at = k < (int64_t)2 * 16 ? k : k - (int64_t)2 * 16;
+        T_EQ(b->input_ids[k], at * 7 % 50);
+        T_EQ(b->labels[k], (at + 1) * 7 % 50);
+        T_EQ(b->mask[k], 1);
+    }
+    data_source_close(&s);
+    T_OK(data_source_open(&s, &input, 16, 49)); /* an id beyond the vocabulary */
+    CU_ASSERT_EQUAL(data_source_read(s, 0, 6, b), WSC_FORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "position 6: labels is 49, expected 0 to 48"));
+    data_source_close(&s);
+    put_tokens(two, 16);
+    input.n_data_dirs = 1;
+    input.data_dir[0] = two;
+    CU_ASSERT_EQUAL(data_source_open(&s, &input, 16, 50), WSC_FORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "hold no sample"));
+    data_batch_destroy(&b);
+}
+
 TEST(source, puts_sink_tokens_before_samples)
 {
     enum { SINKS = 3, N = 5, ALL = T + SINKS };

@@ -153,6 +153,74 @@ TEST(samples, corpus_needs_a_length_and_is_cut)
     store_samples_close(&s);
 }
 
+/* ---- files of tokens alone ------------------------------------------------------------------- */
+
+static void put_bytes(const char *path, const void *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    CU_ASSERT_FATAL(f && fwrite(bytes, 1, n, f) == n);
+    (void)fclose(f);
+}
+
+static void tokens_refused(const char *path, enum wsc_err expected, const char *what)
+{
+    struct store_samples *s = NULL;
+    CU_ASSERT_EQUAL(store_samples_open_tokens(&s, path, 3), expected);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), what));
+    CU_ASSERT_PTR_NULL(s);
+}
+
+/* 12 tokens of two bytes, the low one first: three whole samples of 3 tokens, as of
+ * (12 - 1) / 3 the last two tokens are left over. */
+TEST(samples, tokens_alone_are_a_corpus)
+{
+    unsigned char bytes[24];
+    int32_t x[9], wrong = 0;
+    struct store_samples *s = NULL;
+    const char *path = case_path("train.bin");
+    for (int i = 0; i < 12; i++) {
+        bytes[2 * i] = (unsigned char)(250 + i);
+        bytes[2 * i + 1] = (unsigned char)(20 * i);
+    }
+    put_bytes(path, bytes, sizeof bytes);
+    T_OK(store_samples_open_tokens(&s, path, 3));
+    T_EQ(store_samples_n(s), 3);
+    T_EQ(store_samples_T(s), 3);
+    T_EQ(store_samples_rows(s), 3);
+    for (int i = 2; i >= 0; i--) {
+        T_OK(store_samples_read(s, i, x));
+        for (int t = 0; t < 3; t++) {
+            const int at = 3 * i + t;
+            wrong += x[t] != (250 + at) % 256 + 256 * 20 * at || x[3 + t] != 1 ||
+                     x[6 + t] != (251 + at) % 256 + 256 * 20 * (at + 1);
+        }
+    }
+    T_EQ(wrong, 0);
+    CU_ASSERT_FATAL(!truncate(path, 12)); /* while it is open */
+    CU_ASSERT_EQUAL(store_samples_read(s, 2, x), WSC_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "sample 2 cannot be read: the file has"));
+    store_samples_close(&s);
+}
+
+TEST(samples, what_is_no_file_of_tokens_is_refused)
+{
+    static const unsigned char mark[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    struct store_samples *s = NULL;
+    const char *path = case_path("odd.bin");
+    tokens_refused(case_path("none.bin"), WSC_IO, "cannot be opened: No such file");
+    put_bytes(path, mark, 7);
+    tokens_refused(path, WSC_FORMAT, "has 7 bytes, expected an even number");
+    put_bytes(path, mark, 8);
+    tokens_refused(path, WSC_FORMAT, "is an HDF5 file");
+    tokens_refused(test_tmpdir(), WSC_IO, "is not a regular file");
+    for (size_t n = 0; n <= 6; n += 2) { /* too few for a sample */
+        put_bytes(path, mark, n);
+        T_OK(store_samples_open_tokens(&s, path, 3));
+        T_EQ(store_samples_n(s), 0);
+        store_samples_close(&s);
+    }
+}
+
 /* The value @p at of sample @p i of a file of @p type and @p values. */
 static void check_digits(struct shape shape, hid_t type, const void *values, hid_t memory, int i,
                          int at, const char *expected)

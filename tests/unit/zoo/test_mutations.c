@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { N_MUTATIONS = 2400, N_FILES = 6, MAX_DAMAGE = 4 };
+enum { N_MUTATIONS = 2400, N_FILES = 7, MAX_DAMAGE = 4 };
 
 static uint64_t draw(uint64_t *i, uint64_t below)
 {
@@ -103,6 +103,7 @@ TEST(zoo_mutations, never_crash_hang_or_leak)
     mutate_file("tests/golden/params/trainer.yaml", &i, &accepted);
     mutate_file("tests/golden/params/old_runconfig.yaml", &i, &accepted);
     mutate_file("tests/golden/params/families.yaml", &i, &accepted);
+    mutate_file("tests/golden/params/giga_gpt.yaml", &i, &accepted);
     mutate_file("configs/cluster/cs2.yaml", &i, &accepted);
     T_EQ(wsc_mem_in_use(WSC_MEM_CONF), before);
     /* Both outcomes must occur, else the damage proves nothing. */
