@@ -7,6 +7,7 @@
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/out.h>
+#include <wsc/text.h>
 #include <wsc/zoo.h>
 
 #include <ctype.h>
@@ -52,19 +53,36 @@ static enum wsc_err value_of(const struct zoo_params *p, const struct conf_key *
     return WSC_OK;
 }
 
+/* The differences: a table, and below it the values that would make its columns too wide. */
+struct difference {
+    struct out_table *table;
+    struct wsc_text wide;
+    const char *const *file; /* head of the table: "key", and both files */
+    int n_rows;
+};
+
+static void add_row(struct difference *d, const char *key, char *const value[2])
+{
+    enum { MOST_CHARACTERS = 56 };
+    if (strlen(value[0]) > MOST_CHARACTERS || strlen(value[1]) > MOST_CHARACTERS) {
+        wsc_text_add(&d->wide, "\n%s\n  %s: %s\n  %s: %s\n", key, d->file[1], value[0], d->file[2],
+                     value[1]);
+        return;
+    }
+    out_table_cell(d->table, "%s", key);
+    out_table_cell(d->table, "%s", value[0]);
+    out_table_cell(d->table, "%s", value[1]);
+    d->n_rows++;
+}
+
 /* A row when both have different values. */
-static enum wsc_err compare(struct out_table *table, const struct zoo_params p[2],
-                            const struct conf_key *key, int *n_different)
+static enum wsc_err compare(struct difference *d, const struct zoo_params p[2],
+                            const struct conf_key *key)
 {
     char *value[2] = {NULL, NULL};
     enum wsc_err rc = value_of(&p[0], key, &value[0]);
     if (!rc) rc = value_of(&p[1], key, &value[1]);
-    if (!rc && strcmp(value[0], value[1]) != 0) {
-        out_table_cell(table, "%s", key->path);
-        out_table_cell(table, "%s", value[0]);
-        out_table_cell(table, "%s", value[1]);
-        ++*n_different;
-    }
+    if (!rc && strcmp(value[0], value[1]) != 0) add_row(d, key->path, value);
     wsc_free(value[0]);
     wsc_free(value[1]);
     return rc;
@@ -73,14 +91,16 @@ static enum wsc_err compare(struct out_table *table, const struct zoo_params p[2
 static enum wsc_err compare_all(const char *const head[3], const struct zoo_params p[2])
 {
     const struct conf_table *keys = zoo_params_table();
-    struct out_table *table = NULL;
-    int n_different = 0;
-    enum wsc_err rc = out_table_new(&table, "lll", head);
+    struct difference d = {.file = head};
+    enum wsc_err rc = out_table_new(&d.table, "lll", head);
     for (int i = 0; i < keys->n && !rc; i++)
-        if (keys->key[i].status == CONF_USED) rc = compare(table, p, &keys->key[i], &n_different);
-    if (!rc && n_different) rc = out_table_print(table, stdout, 0);
-    if (!rc && !n_different) (void)printf("no key differs\n");
-    out_table_free(&table);
+        if (keys->key[i].status == CONF_USED) rc = compare(&d, p, &keys->key[i]);
+    if (!rc) rc = wsc_text_check(&d.wide);
+    if (!rc && d.n_rows) rc = out_table_print(d.table, stdout, 0);
+    if (!rc && d.wide.n) (void)fputs(d.wide.bytes, stdout);
+    if (!rc && !d.n_rows && !d.wide.n) (void)printf("no key differs\n");
+    out_table_free(&d.table);
+    wsc_text_free(&d.wide);
     return rc;
 }
 

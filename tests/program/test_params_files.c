@@ -105,6 +105,13 @@ TEST(params, differences_are_of_effective_values_in_both_styles)
                        file, file, file, file, file));
     CU_ASSERT(spawn_ok("\"$WSC\" params --diff configs/params/tiny.yaml "
                        "configs/params/tiny_trainer.yaml"));
+    /* A schedule is too wide for a column. */
+    CU_ASSERT(spawn_ok("\"$WSC\" params --diff configs/params/gpt3_13b.yaml "
+                       "configs/params/giga_gpt_70b.yaml >%s.said && "
+                       "grep -A2 '^optimizer.learning_rate$' %s.said | "
+                       "grep -q '^  configs/params/giga_gpt_70b.yaml: {.*total_iters: 660108' && "
+                       "test $(sed '/^$/,$d' %s.said | wc -L) -lt 180",
+                       file, file, file));
     CU_ASSERT(spawn_ok("! \"$WSC\" params --diff configs/params/tiny.yaml 2>%s.said && "
                        "grep -q WORD %s.said && ! \"$WSC\" params --schema trees 2>%s.said && "
                        "grep -q 'params or cluster' %s.said && ! \"$WSC\" params 2>/dev/null",

@@ -91,7 +91,7 @@ static void put_tokens(const char *dir, const char *name, int n, unsigned x)
  * other file of tokens. */
 TEST(styles, giga_gpt_trains_from_files_of_tokens)
 {
-    struct job_metrics giga, ranks, dumped;
+    struct job_metrics giga = {0}, ranks = {0}, dumped = {0};
     char data[256], dump[256];
     (void)snprintf(data, sizeof data, "%s", job_path("tokens"));
     (void)snprintf(dump, sizeof dump, "%s/giga.yaml", test_tmpdir());

@@ -511,6 +511,14 @@ static void put_tokens(const char *path, int n)
     if (f) (void)fclose(f);
 }
 
+/* Give token @p at of the file an id beyond any vocabulary. */
+static void spoil_token(const char *path, int at)
+{
+    FILE *f = fopen(path, "r+b");
+    CU_ASSERT_FATAL(f && !fseek(f, 2L * at, SEEK_SET) && fputc(0xff, f) == 0xff);
+    if (f) (void)fclose(f);
+}
+
 TEST(source, reads_files_of_tokens_alone)
 {
     struct data_source *s = NULL;
@@ -538,6 +546,19 @@ TEST(source, reads_files_of_tokens_alone)
     T_OK(data_source_open(&s, &input, 16, 49)); /* an id beyond the vocabulary */
     CU_ASSERT_EQUAL(data_source_read(s, 0, 6, b), WSC_FORMAT);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "position 6: labels is 49, expected 0 to 48"));
+    data_source_close(&s);
+    put_tokens(two, 16);
+    spoil_token(one, 20); /* the label of position 3 in the second sample of its file */
+    T_OK(data_source_open(&s, &input, 16, 50));
+    CU_ASSERT_EQUAL(data_source_read(s, 0, 4, b), WSC_FORMAT);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(wsc_err_message(), "train.bin: sample 1, position 3: labels is "));
+    data_source_close(&s);
+    put_tokens(two, 40); /* now two samples are before that file */
+    T_OK(data_source_open(&s, &input, 16, 50));
+    CU_ASSERT_EQUAL(data_source_read(s, 0, 6, b), WSC_FORMAT);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(wsc_err_message(), "train.bin: sample 1, position 3: labels is "));
     data_source_close(&s);
     put_tokens(two, 16);
     input.n_data_dirs = 1;
