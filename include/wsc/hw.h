@@ -343,7 +343,7 @@ enum wsc_err hw_machine_parse(struct hw_machine *out, const char *file, const ch
                               size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
 /** Free what @p cluster owns and set it to zero. */
 void hw_machine_fini(struct hw_machine *cluster);
-/** True when @p bytes look like a machine file (a `schema_version` with `wafer` or `base`). */
+/** True when @p bytes look like a machine file: most keys at its top are those of one. */
 bool hw_is_machine_file(const char *bytes, size_t n_bytes);
 /** The key table of machine files; static. */
 const struct conf_table *hw_machine_table(void);

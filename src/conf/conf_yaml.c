@@ -232,15 +232,16 @@ static void take_alias(struct builder *b, const yaml_event_t *event)
     attach(b, node);
 }
 
-/* The dotted path of @p key in the innermost map. */
+/* The dotted path of @p key in the innermost map: "faults[2].system". */
 static const char *path_of(const struct builder *b, const char *key, char out[CONF_QUOTE_BYTES])
 {
     char path[CONF_MAX_PATH] = "";
     size_t n = 0;
-    for (int i = 1; i <= b->depth; i++) {
+    for (int i = 1; i <= b->depth && n < sizeof path - 1; i++) {
         const char *part = i < b->depth ? b->level[i].name : key;
-        if (!part || n >= sizeof path - 1) continue;
-        int added = snprintf(path + n, sizeof path - n, "%s%s", n ? "." : "", part);
+        const int in_list = b->level[i - 1].node->n - 1; /* an open node is in its list already */
+        const int added = part ? snprintf(path + n, sizeof path - n, "%s%s", n ? "." : "", part)
+                               : snprintf(path + n, sizeof path - n, "[%d]", in_list);
         n += added > 0 ? (size_t)added : 0;
     }
     return conf_quote(path, out);

@@ -291,10 +291,15 @@ bool hw_is_machine_file(const char *bytes, size_t n_bytes)
 {
     struct conf_doc doc = {0};
     struct conf_diag d = {.file = ""};
-    bool yes = conf_doc_parse(&doc, &d, bytes, n_bytes, CONF_LAST_WINS) &&
-               conf_node_find(doc.root, "schema_version") &&
-               (conf_node_find(doc.root, "wafer") || conf_node_find(doc.root, "base"));
+    const struct conf_table *table = hw_machine_table();
+    const bool parses = conf_doc_parse(&doc, &d, bytes, n_bytes, CONF_LAST_WINS);
+    const int n = parses && doc.root ? doc.root->n : 0;
+    int known = 0;
+    for (int i = 0; i < n; i++) {
+        const char *key = doc.root->entry[i].key;
+        known += conf_keys_find(table, key) >= 0 || conf_keys_is_section(table, key);
+    }
     conf_doc_fini(&doc);
     (void)!conf_diag_finish(&d);
-    return yes;
+    return 2 * known > n;
 }

@@ -117,6 +117,11 @@ TEST(hw_machine, params_are_no_cluster_file)
     CU_ASSERT(!hw_is_machine_file("wafer: [", 8));
     CU_ASSERT(!hw_is_machine_file("", 0));
     wsc_free(bytes);
+    /* Files with mistakes, so that the right table reports them. */
+    static const char machine[] = "base: cs2.yaml\nfault: []\nwafer: {}\n";
+    static const char params[] = "model: {}\nfaults: []\n";
+    CU_ASSERT(hw_is_machine_file(machine, sizeof machine - 1));
+    CU_ASSERT(!hw_is_machine_file(params, sizeof params - 1));
 }
 
 TEST(report_config_reference, names_every_kind_of_row)
