@@ -122,6 +122,7 @@ static void check_set(const char *set, int64_t width, int64_t micro_batch, doubl
     T_EQ(p.model.hidden_size, width);
     T_EQ(p.train_input.micro_batch_size, micro_batch);
     CU_ASSERT(p.optimizer.weight_decay.node[0].initial == decay);
+    T_EQ(p.runconfig.max_checkpoints, 5); /* of another callback, which a set leaves as it is */
     zoo_params_fini(&p);
 }
 
