@@ -4,6 +4,8 @@
  * kernel with which sizes it belongs to, and which build of the program wrote it; resuming checks
  * both, and every checksum.  cmd_mesh.c calls it. */
 #include "mesh_archive.h"
+
+#include "options.h"
 #include "process.h"
 
 #include <wsc/file.h>
@@ -35,32 +37,41 @@ struct app_snapshots {
 
 /* ---- what a snapshot belongs to -------------------------------------------------------------- */
 
-static const char *yes(bool is)
+/* Word @p i of a list of words that are separated by blanks. */
+static void add_word(struct wsc_text *text, const char *words, int i)
 {
-    return is ? "yes" : "no";
+    for (; i > 0; i--)
+        words += strcspn(words, " ") + 1;
+    wsc_text_bytes(text, words, strcspn(words, " "));
 }
 
-/* The options on which cycles, values and what is watched depend. */
+/* An option with its value; of a file only whether it is written, since its name may be another. */
+static void add_option(struct wsc_text *text, const struct app_option *row, const void *request)
+{
+    const void *at = (const char *)request + row->at;
+    const char *const *name = at;
+    wsc_text_add(text, "%s%s ", before_option, row->name);
+    if (row->type == APP_INT)
+        wsc_text_add(text, "%lld", (long long)*(const int64_t *)at);
+    else if (row->type == APP_REAL)
+        wsc_text_add(text, "%.17g", *(const double *)at);
+    else if (row->type == APP_CHOICE)
+        add_word(text, row->words, *(const int *)at);
+    else if (row->type == APP_TEXT)
+        wsc_text_add(text, "%s", *name ? *name : "-");
+    else
+        wsc_text_add(text, "%s",
+                     (row->type == APP_FLAG ? *(const bool *)at : *name != NULL) ? "yes" : "no");
+}
+
+/* The kernel, the fabric, and every option on which cycles, values or what is watched may depend.
+ */
 static enum wsc_err describe_case(const struct app_mesh *o, struct wsc_text *text)
 {
-    static const char *const arch[] = {"wse2", "wse3"}, *const half[] = {"fp16", "bf16", "cb16"},
-                             *const pass[] = {"forward", "backward"};
-    const struct programs_case *c = &o->c;
-    wsc_text_add(
-        text,
-        "%s%s%s --fabric %dx%d --arch %s --half %s --format %s --pass %s --words %lld --m %lld "
-        "--n %lld --k %lld --length %lld --calls %lld --tokens %lld --samples %lld --features %lld "
-        "--heads %lld --head_dim %lld --vocab %lld --groups %lld --both_ways %d --softcap %.17g "
-        "--alibi %d --density %.17g "
-        "--seed %lld --explain %s --heatmap %s --trace %s --trace_pe %s --trace_events %lld",
-        o->what, c->algo ? " --algo " : "", c->algo ? c->algo : "", c->w, c->h, arch[o->arch],
-        half[o->half], num_format_option((enum num_format)o->format), pass[o->pass],
-        (long long)c->words, (long long)c->m, (long long)c->n, (long long)c->k,
-        (long long)c->length, (long long)c->calls, (long long)c->tokens, (long long)c->samples,
-        (long long)c->features, (long long)c->heads, (long long)c->head_dim, (long long)c->vocab,
-        (long long)c->groups, c->both_ways, c->softcap, c->alibi, c->density, (long long)o->seed,
-        yes(o->show.explain), yes(o->show.heatmap != NULL), yes(o->show.trace != NULL),
-        o->show.trace_pe ? o->show.trace_pe : "-", (long long)o->show.trace_events);
+    wsc_text_add(text, "%s%sfabric %dx%d", o->what, before_option, o->c.w, o->c.h);
+    for (const struct app_option *row = app_options; row->commands; row++)
+        if (row->commands == APP_ON_MESH && row->name && !row->take && !row->is_of_host)
+            add_option(text, row, o);
     return wsc_text_check(text);
 }
 

@@ -78,6 +78,7 @@ struct app_option {
     const char *preset_why; /**< default in words, where it depends on other options */
     bool bare;              /**< arguments without an option's name are values of this row */
     bool repeats;           /**< may be given several times, with `key` */
+    bool is_of_host;        /**< mesh: a snapshot may be resumed with another value */
     /** Conditions, separated by spaces, each `NAME`, `!NAME`, `NAME=VALUE` or `!NAME=VALUE`: all
      *  must hold for the option to be given (`needs`), or demand that it is given (`required`). */
     const char *needs, *required;
