@@ -153,6 +153,32 @@ TEST(samples, corpus_needs_a_length_and_is_cut)
     store_samples_close(&s);
 }
 
+/* Numbers of 2^31 and more, in the other byte order too, are the largest of int32; the last token
+ * of a sample is only a label. */
+TEST(samples, tokens_beyond_int32_are_clamped)
+{
+    enum { TOKENS = 5, L = 4 };
+    const uint32_t tokens[TOKENS] = {1, 0x80000000U, 2, 3, 0xffffffffU};
+    const hid_t types[] = {H5T_STD_U32BE, H5T_STD_U32LE};
+    int32_t x[3 * L];
+    hsize_t n = TOKENS;
+    struct store_samples *s = NULL;
+    for (int i = 0; i < 2; i++) {
+        const char *path = case_path("beyond.h5");
+        hid_t f = make_file(path), space = H5Screate_simple(1, &n, NULL);
+        hid_t d = H5Dcreate2(f, "data", types[i], space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        CU_ASSERT(H5Dwrite(d, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, tokens) >= 0);
+        (void)H5Dclose(d);
+        (void)H5Sclose(space);
+        (void)H5Fclose(f);
+        T_OK(store_samples_open(&s, path, L));
+        T_OK(store_samples_read(s, 0, x));
+        CU_ASSERT(x[0] == 1 && x[1] == INT32_MAX && x[2] == 2 && x[3] == 3);
+        CU_ASSERT(x[2 * L] == INT32_MAX && x[2 * L + 2] == 3 && x[2 * L + 3] == INT32_MAX);
+        store_samples_close(&s);
+    }
+}
+
 /* ---- files of tokens alone ------------------------------------------------------------------- */
 
 static void put_bytes(const char *path, const void *bytes, size_t n)

@@ -40,6 +40,33 @@ TEST(encoder_params, token_classifiers_have_defaults_of_their_own)
     zoo_params_fini(&p);
 }
 
+/* Loaders of token ids read no vocabulary, those of texts do. */
+TEST(encoder_params, a_vocabulary_is_for_loaders_of_texts)
+{
+    static const struct {
+        const char *loader, *more;
+        bool idle;
+    } files[] = {{"GptHDF5DataProcessor", "", true},
+                 {"NumpyMmapDataset", "", true},
+                 {"DpoHDF5DataProcessor", ", dpo: {beta: 0.1}", true},
+                 {"BertHDF5DataProcessor", ", name: bert", true},
+                 {"T5HDF5DataProcessor", ", name: t5", true},
+                 {"SST2DataProcessor", "", false},
+                 {"BertCSVDataProcessor", ", name: bert", false},
+                 {"T5DynamicDataProcessor", ", name: t5", false}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char text[512];
+        (void)snprintf(
+            text, sizeof text,
+            "train_input: {data_processor: %s, data_dir: ./d, vocab_file: v, "
+            "batch_size: 4}\nmodel: {vocab_size: 64, hidden_size: 16, num_heads: 2%s}\n" OPTIM,
+            files[i].loader, files[i].more);
+        struct zoo_params p = params_parsed(text);
+        T_EQ(params_warn(&p, "train_input.vocab_file"), files[i].idle);
+        zoo_params_fini(&p);
+    }
+}
+
 /* An input that the mode does not read may be longer than the positions; one that it reads may not
  * (golden: encoder_positions, encoder_positions_eval). */
 TEST(encoder_params, lengths_of_what_is_not_read)
