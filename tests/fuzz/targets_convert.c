@@ -86,7 +86,7 @@ struct archive {
 static void put_number(struct archive *a, uint64_t number, int width)
 {
     for (int i = 0; i < width; i++)
-        a->at[a->n++] = i < 8 ? (uint8_t)(number >> 8 * i) : 0;
+        a->at[a->n++] = (uint8_t)(i < 8 ? number >> 8 * i : 0);
 }
 
 static void put_bytes(struct archive *a, const void *bytes, size_t n)
