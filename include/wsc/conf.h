@@ -177,6 +177,9 @@ struct conf_doc {
     struct conf_block *block; /**< owned memory of all nodes */
     struct conf_node *root;   /**< NULL: an empty document */
     int64_t n_nodes;          /**< nodes, with aliases followed */
+    /** Where a lack of memory is noted, whoever asks for a node; set by conf_doc_parse(), or before
+     *  it; borrowed. */
+    struct conf_diag *diag;
 };
 /** Treatment of a key that occurs twice in a map. */
 enum conf_duplicates {

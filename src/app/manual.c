@@ -106,6 +106,7 @@ static enum wsc_err make_program_page(const struct app_call *call, char **text)
         page_name(c, name);
         wsc_text_add(&about, "%s: `%s`(1)", c->summary, name);
         out_manual_item(&t, c->name, NULL, about.failed ? "" : about.bytes);
+        t.failed = t.failed || about.failed;
         wsc_text_free(&about);
     }
     out_manual_heading(&t, 1, "environment");

@@ -28,7 +28,10 @@ static void *take(struct conf_doc *doc, size_t bytes)
     if (!b || b->size - b->used < bytes) {
         size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
         b = wsc_alloc(WSC_MEM_CONF, 1, sizeof *b + size);
-        if (!b) return NULL;
+        if (!b) {
+            if (doc->diag) doc->diag->no_memory = true;
+            return NULL;
+        }
         b->size = size;
         b->next = doc->block;
         doc->block = b;

@@ -390,6 +390,7 @@ bool conf_doc_parse(struct conf_doc *doc, struct conf_diag *d, const char *bytes
                     enum conf_duplicates duplicates)
 {
     struct builder b = {.doc = doc, .diag = d, .duplicates = duplicates};
+    doc->diag = d;
     if (!build(&b, bytes, n_bytes)) return false;
     doc->root = b.root;
     if (!b.root || b.root->kind == CONF_NODE_MAP) return true;

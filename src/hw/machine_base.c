@@ -21,23 +21,25 @@ struct file {
 
 /* ---- reading a chain ------------------------------------------------------------------------- */
 
-/* The value of `base`, and where it stands; NULL when there is none or the text is no YAML, which
- * the parser reports. */
-static char *find_base(const struct file *f, struct conf_pos *pos)
+/* The value of `base`, and where it stands; *@p base is NULL when there is none or the text is no
+ * YAML, which the parser reports. */
+static enum wsc_err find_base(const struct file *f, char **base, struct conf_pos *pos)
 {
     struct conf_doc doc = {0};
     struct conf_diag d = {.file = f->path};
-    char *base = NULL;
     const struct conf_node *node = NULL;
+    *base = NULL;
     if (conf_doc_parse(&doc, &d, f->bytes, f->n, CONF_LAST_WINS))
         node = conf_node_find(doc.root, "base");
     if (node && node->kind == CONF_NODE_SCALAR && !conf_node_is_null(node)) {
         *pos = node->pos;
-        base = wsc_strdup(WSC_MEM_CONF, node->text);
+        *base = wsc_strdup(WSC_MEM_CONF, node->text);
+        d.no_memory = d.no_memory || !*base;
     }
-    conf_doc_fini(&doc);
+    const bool no_memory = d.no_memory;
     (void)!conf_diag_finish(&d);
-    return base;
+    conf_doc_fini(&doc);
+    return no_memory ? wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "find base") : WSC_OK;
 }
 
 /* @p base as seen from the folder of @p path. */
@@ -68,25 +70,34 @@ static enum wsc_err check_chain(const struct file *file, int n, const char *path
                      from->path, pos.line, pos.column, CONF_MAX_FILES);
 }
 
+/* Read the file that @p from names at @p pos; a file that cannot be read is an error of that line.
+ */
+static enum wsc_err read_named(struct file *file, const char *path, const struct file *from,
+                               struct conf_pos pos)
+{
+    char why[512];
+    const enum wsc_err rc = conf_read_file(path, &file->bytes, &file->n);
+    if (!rc || rc == WSC_NOMEM) return rc;
+    (void)snprintf(why, sizeof why, "%s", wsc_err_message());
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG, "%s:%d:%d: base: %s", from->path, pos.line, pos.column, why),
+        "the name is relative to the folder of %s", from->path);
+}
+
 /* Read what file n - 1 is based on; *@p more is false when that is nothing. */
 static enum wsc_err read_base(struct file *file, int n, bool *more)
 {
     struct conf_pos pos = {0};
     const struct file *from = &file[n - 1];
-    char why[512];
-    char *base = find_base(from, &pos);
+    char *base;
+    TRY(find_base(from, &base, &pos));
     *more = base != NULL;
     if (!base) return WSC_OK;
     char *path = resolve(from->path, base);
     wsc_free(base);
     if (!path) return WSC_NOMEM;
     enum wsc_err rc = check_chain(file, n, path, pos);
-    if (!rc && conf_read_file(path, &file[n].bytes, &file[n].n)) {
-        (void)snprintf(why, sizeof why, "%s", wsc_err_message());
-        rc = wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "%s:%d:%d: base: %s", from->path, pos.line, pos.column, why),
-            "the name is relative to the folder of %s", from->path);
-    }
+    if (!rc) rc = read_named(&file[n], path, from, pos);
     file[n].path = path;
     return rc;
 }
@@ -205,6 +216,7 @@ bool hw_machine_doc(struct conf_doc *doc, struct conf_diag *d, const char *bytes
     struct file part[CONF_MAX_FILES];
     unsigned long follow = 0;
     int n = 0;
+    doc->diag = d;
     while (n < CONF_MAX_FILES && next_part(doc, &bytes, &n_bytes, &part[n], &follow))
         n++;
     const bool torn = n_bytes || follow;

@@ -43,6 +43,14 @@ static struct hw_source *source_of(struct hw_machine *c, const struct conf_table
     return &c->source[n];
 }
 
+/* A copy of @p text, owned by the caller; a lack of memory goes to the diag. */
+static char *copy_of(struct conf_parse *p, const char *text)
+{
+    char *copy = wsc_strdup(WSC_MEM_CONF, text);
+    if (!copy) p->diag->no_memory = true;
+    return copy;
+}
+
 /* Kind, source and uncertainty of a constant, whose value has been read; no uncertainty when the
  * value is wrong, because every range would be wrong beside it. */
 static void read_source(struct conf_parse *p, int row, const struct conf_node *map, bool has_value)
@@ -63,11 +71,11 @@ static void read_source(struct conf_parse *p, int row, const struct conf_node *m
     if (source->kind != CONF_NODE_SCALAR || conf_node_is_null(source) || !*source->text)
         conf_diag_error(p->diag, source->pos, path, "source must say where the value comes from");
     else
-        s->source = wsc_strdup(WSC_MEM_CONF, source->text);
-    s->value = wsc_strdup(WSC_MEM_CONF, value->kind == CONF_NODE_SCALAR ? value->text : "");
+        s->source = copy_of(p, source->text);
+    s->value = copy_of(p, value->kind == CONF_NODE_SCALAR ? value->text : "");
     s->is_set = value->pos.line < 0;
     if (uncertainty && uncertainty->kind == CONF_NODE_SCALAR)
-        s->uncertainty = wsc_strdup(WSC_MEM_CONF, uncertainty->text);
+        s->uncertainty = copy_of(p, uncertainty->text);
     if (!s->kind || !has_value) return;
     hw_uncertainty_read(p, row, uncertainty, s);
     hw_correlation_read(p, row, conf_node_find(map, "correlation"), s);
@@ -79,8 +87,8 @@ static void default_source(struct conf_parse *p, int row)
     struct hw_source *s = source_of((struct hw_machine *)(void *)p->out, p->table, row);
     const struct conf_node none = {.kind = CONF_NODE_SCALAR, .plain = true, .text = "0 %"};
     s->kind = kinds[2].name;
-    s->source = wsc_strdup(WSC_MEM_CONF, "not in the cluster file: the default");
-    s->value = wsc_strdup(WSC_MEM_CONF, p->table->key[row].fallback);
+    s->source = copy_of(p, "not in the cluster file: the default");
+    s->value = copy_of(p, p->table->key[row].fallback);
     hw_uncertainty_read(p, row, &none, s);
 }
 

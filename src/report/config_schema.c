@@ -156,6 +156,7 @@ static void add_named_keys(struct out_json *j, const char *path)
         report_schema_any_case(&pattern, name);
         wsc_text_add(&pattern, "$");
         (void)snprintf(definition, sizeof definition, "%s/properties/%s", path, name);
+        j->text.failed = j->text.failed || pattern.failed;
         report_schema_ref(j, pattern.failed ? "" : pattern.bytes, definition);
         wsc_text_free(&pattern);
     }

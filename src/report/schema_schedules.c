@@ -54,6 +54,7 @@ static void add_named(struct out_json *j)
         char definition[128];
         report_schema_kind(&name, kinds, i);
         (void)snprintf(definition, sizeof definition, "scheduler.%s", kinds->variant[i].name);
+        j->text.failed = j->text.failed || name.failed;
         report_schema_ref(j, name.failed ? "" : name.bytes, definition);
         wsc_text_free(&name);
     }

@@ -267,8 +267,10 @@ static void put_rows(struct giga *g)
     for (int i = 0; i < N_KEYS; i++) {
         const struct conf_key *key = &keys[i];
         const char *text = key->fallback;
-        if (!g->value[i] && text)
+        if (!g->value[i] && text) {
             g->value[i] = conf_doc_scalar(g->tree.doc, text, strlen(text), (struct conf_pos){0});
+            if (!g->value[i]) g->tree.diag->no_memory = true;
+        }
         if (!g->value[i]) continue;
         if (key->to && key->type == CONF_T_ANY)
             zoo_trainer_put_over(&g->tree, key->to, g->value[i], key->path);

@@ -660,6 +660,7 @@ static void warn_list(const struct conf_parse *p, struct wsc_text *list)
 {
     if (list->n)
         conf_diag_warn(p->diag, (struct conf_pos){0}, NULL, "without effect here: %s", list->bytes);
+    p->diag->no_memory = p->diag->no_memory || list->failed;
     wsc_text_free(list);
 }
 

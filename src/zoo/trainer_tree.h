@@ -1,5 +1,6 @@
 /** The tree that the conversion of the trainer style builds, and the functions that put keys into
- *  it. Errors go to the `diag` of the conversion; lack of memory sets its `no_memory`. */
+ *  it; the conversion of files of gigaGPT uses the same ones. Errors go to the `diag` of the
+ *  conversion; lack of memory sets its `no_memory`. */
 #ifndef WSC_ZOO_TRAINER_TREE_H
 #define WSC_ZOO_TRAINER_TREE_H
 #include <wsc/zoo.h>
@@ -11,7 +12,7 @@ enum zoo_eval_rank {
     ZOO_EVAL_VALIDATE,     /**< validate.val_dataloader */
     ZOO_EVAL_FIT           /**< fit.val_dataloader */
 };
-/** State of one conversion from the trainer style to the runconfig style. */
+/** State of one conversion to the runconfig style; gigaGPT's has only the first two members. */
 struct zoo_trainer {
     struct conf_doc *doc;         /**< its root is the tree under construction; borrowed */
     struct conf_diag *diag;       /**< errors and warnings of the file; borrowed */
