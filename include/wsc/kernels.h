@@ -125,14 +125,15 @@ struct kernels_reference {
     const double *x[PROGRAMS_MAX_INPUTS];
     /** Rows of a table, or labels, one per token; or NULL. */
     const int32_t *ids;
+    double *scratch; /**< kernels_sizes.scratch numbers, overwritten; NULL: none */
 };
 /** Sizes of the inputs and of the result of an operation for one case. */
 struct kernels_sizes {
     int64_t in[PROGRAMS_MAX_INPUTS]; /**< numbers of each input; 0: no such input */
     int64_t ids, below;              /**< numbers of tokens' rows or labels, each in [0, below) */
     int masked; /**< number of the sparse input, from 1, with c->density non-zeros; 0: none */
-    /** Numbers of the result. */
-    int64_t out;
+    /** Numbers of the result, and that the reference needs besides. */
+    int64_t out, scratch;
 };
 /** Source of random numbers of one comparison, which depend only on seed and number of the
  *  comparison. */

@@ -6,8 +6,6 @@
 #include "kernel_shapes.h"
 #include "kernel_strips.h"
 
-#include <wsc/check.h>
-#include <wsc/mem.h>
 #include <wsc/num_reference.h>
 
 #include <math.h>
@@ -46,12 +44,19 @@ static void rotary_reference(const struct programs_case *c, const struct kernels
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
+/* Of one sample. */
+static int64_t probabilities(const struct programs_case *c)
+{
+    return c->heads * c->tokens * c->tokens;
+}
+
 /* Q, K, V, and for the gradient that of the output; the results are the output, or dQ, dK, dV. */
 static struct kernels_sizes attention_sizes(const struct programs_case *c)
 {
     const int64_t n = c->samples * sample_size(c);
     return (struct kernels_sizes){.in = {n, n, n, c->backward ? n : 0},
-                                  .out = c->backward ? 3 * n : n};
+                                  .out = c->backward ? 3 * n : n,
+                                  .scratch = probabilities(c) + sample_size(c) + c->heads};
 }
 
 /* Backward includes the forward: the program computes probabilities in both. */
@@ -78,11 +83,8 @@ static void attention_reference(const struct programs_case *c, const struct kern
                                 double *want)
 {
     const int64_t n = sample_size(c), all = c->samples * n;
-    double *p = wsc_alloc(WSC_MEM_KERNELS, (size_t)(c->heads * c->tokens * c->tokens), sizeof *p);
-    double *out = wsc_alloc(WSC_MEM_KERNELS, (size_t)n, sizeof *out);
-    float *slope = wsc_alloc(WSC_MEM_KERNELS, (size_t)c->heads, sizeof *slope);
-    WSC_CHECK(p && out && slope, "no memory for the reference of %lld tokens",
-              (long long)c->tokens);
+    double *p = o->scratch, *out = p + probabilities(c);
+    float *slope = (float *)(void *)(out + n);
     slopes_of(c, slope);
     for (int64_t at = 0; at < all; at += n) {
         const struct num_ref_attention a = {.T = c->tokens,
@@ -100,9 +102,6 @@ static void attention_reference(const struct programs_case *c, const struct kern
             num_ref_attend_gradient(&a, p, o->x[3] + at, want + at, want + all + at,
                                     want + 2 * all + at);
     }
-    wsc_free(p);
-    wsc_free(out);
-    wsc_free(slope);
 }
 
 static const struct kernels_strip rotary_strips[] = {

@@ -18,7 +18,7 @@ struct operands {
     struct kernels_sizes n;
     float *x[PROGRAMS_MAX_INPUTS], *out;      /* owned */
     double *wide[PROGRAMS_MAX_INPUTS], *want; /* owned */
-    double *bound;                            /* owned; of each result, NULL: none */
+    double *bound, *scratch;                  /* owned; of each result, NULL: none; of reference */
     int32_t *ids;                             /* owned */
 };
 
@@ -101,6 +101,7 @@ static enum wsc_err operands_init(struct operands *o, const struct kernels_row *
     if (o->n.ids) TRY(sample_ids(o, c->seed));
     TRY_NEW(o->out, WSC_MEM_KERNELS, o->n.out);
     TRY_NEW(o->want, WSC_MEM_KERNELS, o->n.out);
+    if (o->n.scratch) TRY_NEW(o->scratch, WSC_MEM_KERNELS, o->n.scratch);
     return WSC_OK;
 }
 
@@ -114,6 +115,7 @@ static void operands_fini(struct operands *o)
     wsc_free(o->out);
     wsc_free(o->want);
     wsc_free(o->bound);
+    wsc_free(o->scratch);
 }
 
 static struct programs_operands view_of(const struct operands *o)
@@ -125,7 +127,8 @@ static struct programs_operands view_of(const struct operands *o)
 static struct kernels_reference reference_of(const struct operands *o)
 {
     return (struct kernels_reference){.x = {o->wide[0], o->wide[1], o->wide[2], o->wide[3]},
-                                      .ids = o->ids};
+                                      .ids = o->ids,
+                                      .scratch = o->scratch};
 }
 
 static enum wsc_err set_bound(struct operands *o, const struct kernels_row *row,

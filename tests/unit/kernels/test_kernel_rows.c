@@ -303,7 +303,7 @@ static const struct gradient {
                  {"cross_entropy", -1, 1, 0, false}};
 
 struct numbers {
-    double x[PROGRAMS_MAX_INPUTS][MOST], want[MOST], trial[MOST];
+    double x[PROGRAMS_MAX_INPUTS][MOST], want[MOST], trial[MOST], scratch[MOST];
     int32_t ids[MOST];
 };
 
@@ -311,7 +311,7 @@ struct numbers {
 static double objective(const struct kernels_row *k, struct programs_case c, struct numbers *v,
                         int dy)
 {
-    struct kernels_reference o = {.ids = v->ids};
+    struct kernels_reference o = {.ids = v->ids, .scratch = v->scratch};
     double sum = 0;
     c.backward = false;
     const struct kernels_sizes n = k->sizes(&c);
@@ -348,7 +348,7 @@ static void check_gradient(const struct gradient *g, const struct hw *hw, struct
 {
     const struct kernels_row *k;
     struct programs_case c = random_case(3, hw, 2);
-    struct kernels_reference o = {.ids = v->ids};
+    struct kernels_reference o = {.ids = v->ids, .scratch = v->scratch};
     c.backward = true;
     c.tokens = 5;
     c.samples = 2;
@@ -356,7 +356,7 @@ static void check_gradient(const struct gradient *g, const struct hw *hw, struct
     c.alibi = g->alibi;
     T_OK(kernels_row_find(g->name, &k));
     const struct kernels_sizes n = k->sizes(&c);
-    CU_ASSERT_FATAL(n.out <= MOST && n.in[0] <= MOST && n.ids <= MOST);
+    CU_ASSERT_FATAL(n.out <= MOST && n.in[0] <= MOST && n.ids <= MOST && n.scratch <= MOST);
     for (int i = 0; i < PROGRAMS_MAX_INPUTS; i++) {
         o.x[i] = n.in[i] ? v->x[i] : NULL;
         for (int64_t j = 0; j < n.in[i]; j++)

@@ -238,8 +238,8 @@ static enum wsc_err run_kernel(void *ctx)
 
 TEST(scarce_memory, kernels_on_the_mesh)
 {
-    static const char *const names[] = {"reduce",  "gemm",      "linear",       "layernorm",
-                                        "softmax", "embedding", "cross_entropy"};
+    static const char *const names[] = {"reduce",    "gemm",    "linear",    "layernorm",
+                                        "attention", "softmax", "embedding", "cross_entropy"};
     struct small_config config;
     T_OK(small_config_init(&config, 1, NULL));
     const struct hw hw = {.cluster = &config.cluster};
