@@ -44,7 +44,7 @@ static void rotary_reference(const struct programs_case *c, const struct kernels
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-/* Of one sample. */
+/* Number of probabilities of a sample. */
 static int64_t probabilities(const struct programs_case *c)
 {
     return c->heads * c->tokens * c->tokens;
