@@ -174,7 +174,8 @@ TEST(samples, tokens_beyond_int32_are_clamped)
         T_OK(store_samples_open(&s, path, L));
         T_OK(store_samples_read(s, 0, x));
         CU_ASSERT(x[0] == 1 && x[1] == INT32_MAX && x[2] == 2 && x[3] == 3);
-        CU_ASSERT(x[2 * L] == INT32_MAX && x[2 * L + 2] == 3 && x[2 * L + 3] == INT32_MAX);
+        const int32_t *label = x + (ptrdiff_t)2 * L;
+        CU_ASSERT(label[0] == INT32_MAX && label[2] == 3 && label[3] == INT32_MAX);
         store_samples_close(&s);
     }
 }
@@ -205,8 +206,9 @@ TEST(samples, tokens_alone_are_a_corpus)
     struct store_samples *s = NULL;
     const char *path = case_path("train.bin");
     for (int i = 0; i < 12; i++) {
-        bytes[2 * i] = (unsigned char)(250 + i);
-        bytes[2 * i + 1] = (unsigned char)(20 * i);
+        unsigned char *token = bytes + (ptrdiff_t)2 * i;
+        token[0] = (unsigned char)(250 + i);
+        token[1] = (unsigned char)(20 * i);
     }
     put_bytes(path, bytes, sizeof bytes);
     T_OK(store_samples_open_tokens(&s, path, 3));
