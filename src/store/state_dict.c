@@ -200,10 +200,12 @@ static enum wsc_err put_metadata(const struct store_file *f, const struct store_
     char *name = wsc_asprintf(WSC_MEM_STORE, "%s" STORE_META_SUFFIX, e->name);
     (void)json_object_set_new(alone, e->name, json_string("*"));
     json_t *all = json_pack("{s:o, s:[s]}", "__spec__", pair_of(alone), "__objects__", e->name);
-    if (name)
-        (void)json_object_set_new(all, name,
-                                  e->is_number ? number_metadata(e) : tensor_metadata(e));
-    enum wsc_err rc = name ? put_json(f, name, all) : WSC_NOMEM;
+    if (!name) {
+        json_decref(all);
+        return WSC_NOMEM;
+    }
+    (void)json_object_set_new(all, name, e->is_number ? number_metadata(e) : tensor_metadata(e));
+    const enum wsc_err rc = put_json(f, name, all);
     wsc_free(name);
     return rc;
 }
