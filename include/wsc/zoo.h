@@ -639,8 +639,7 @@ struct zoo_runconfig {
     char *checkpoint_name;             /**< with one "{step}"; owned */
     /** Systems, 1 to 4096. */
     int64_t num_csx;
-    int64_t num_steps, max_steps; /**< CONF_NULL when absent; num_steps counts from the start of
-                                       this run, max_steps is the absolute last step */
+    int64_t num_steps, max_steps; /**< CONF_NULL: absent; steps of this run; the last step of all */
     /** Epochs of the data. CONF_NULL when absent, or when the file has the length of an epoch:
      *  num_steps is then their product. */
     int64_t num_epochs;
@@ -773,12 +772,13 @@ const char *zoo_params_choice(const char *path, int value);
 
 /** The key table of params files of the runconfig style; static. */
 const struct conf_table *zoo_params_table(void);
+/** The first rows of zoo_giga_table() are the sizes of the model: a file has at least one. */
+enum { ZOO_GIGA_SIZES = 3 };
 /** The key table of params files of gigaGPT, a flat map; static. */
 const struct conf_table *zoo_giga_table(void);
 /** The key table of params files of the trainer style, with paths below `trainer.`; static. */
 const struct conf_table *zoo_trainer_table(void);
-/** True for a row of the trainer table whose value is a map from a type's name to that type's keys,
- *  such as `optimizer`. */
+/** True for a row of that table whose value maps a type's name to its keys, such as `optimizer`. */
 bool zoo_trainer_is_named(const struct conf_key *key);
 /** Schedulers and their arguments, indexed by enum zoo_scheduler; static. */
 const struct conf_variants *zoo_schedulers(void);

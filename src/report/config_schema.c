@@ -275,28 +275,29 @@ static void add_giga_keys(struct out_json *j)
     out_json_bool(j, "additionalProperties", false);
 }
 
-/* A condition: the object has one of @p n keys. */
-static void add_has_one(struct out_json *j, const char *const *key, int n)
+/* A condition: the object has the key. */
+static void add_has(struct out_json *j, const char *key)
 {
-    out_json_open_list(j, "anyOf");
-    for (int i = 0; i < n; i++) {
-        out_json_open(j, NULL);
-        out_json_open_list(j, "required");
-        out_json_str(j, NULL, key[i]);
-        out_json_close_list(j);
-        out_json_close(j);
-    }
+    out_json_open(j, NULL);
+    out_json_open_list(j, "required");
+    out_json_str(j, NULL, key);
     out_json_close_list(j);
+    out_json_close(j);
 }
 
 /* A condition: the file is one of gigaGPT, as zoo_giga_is() decides. */
 static void add_if_giga(struct out_json *j)
 {
-    static const char *const sizes[] = {"width", "depth", "heads"};
     out_json_open(j, "if");
-    add_has_one(j, sizes, sizeof sizes / sizeof *sizes);
+    out_json_open_list(j, "anyOf");
+    for (int i = 0; i < ZOO_GIGA_SIZES; i++)
+        add_has(j, zoo_giga_table()->key[i].path);
+    out_json_close_list(j);
     out_json_open(j, "not");
-    add_has_one(j, sections, N_SECTIONS);
+    out_json_open_list(j, "anyOf");
+    for (int i = 0; i < N_SECTIONS; i++)
+        add_has(j, sections[i]);
+    out_json_close_list(j);
     out_json_close(j);
     out_json_close(j);
 }

@@ -124,10 +124,9 @@ const struct conf_table *zoo_giga_table(void)
 
 bool zoo_giga_is(const struct conf_node *root)
 {
-    static const char *const sizes[] = {"width", "depth", "heads"};
     bool yes = false;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        yes = yes || conf_node_find(root, sizes[i]);
+    for (int i = 0; i < ZOO_GIGA_SIZES; i++)
+        yes = yes || conf_node_find(root, keys[i].path);
     for (int i = 0; root && i < root->n; i++)
         if (conf_keys_is_section(zoo_params_table(), root->entry[i].key)) return false;
     return yes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory that runs out in the middle of what the commands do: wherever it does, a function of the
- * library returns WSC_NOMEM and keeps nothing, and without that its result is whole.  Params files
- * are in tests/unit/zoo/test_scarce_params.c, the roles in tests/unit/cluster/test_no_memory.c. */
+ * library returns WSC_NOMEM and keeps nothing, and without that its result is whole.  The roles are
+ * in tests/unit/cluster/test_no_memory.c. */
 #include "../../support/case_files.h"
 #include "../../support/small_run.h"
 #include "../../support/test.h"
@@ -52,6 +52,39 @@ static void fail_each(const char *what, attempt_fn attempt, void *ctx, int strid
     }
     T_EQ(wrong, 0);
     CU_ASSERT(k > stride && k < MOST_TRIES);
+}
+
+struct bytes {
+    char *at;
+    size_t n;
+};
+
+/* Parse a params file and dump it. */
+static enum wsc_err read_params(void *ctx)
+{
+    static const struct conf_set sets[] = {{.text = "model.hidden_size=128"},
+                                           {.text = "runconfig.num_csx=4"}};
+    const struct bytes *bytes = ctx;
+    struct zoo_params params;
+    char *dump = NULL;
+    enum wsc_err rc = zoo_params_parse(&params, "t.yaml", bytes->at, bytes->n, sets, 2);
+    if (!rc) rc = zoo_params_dump(&params, &dump);
+    wsc_free(dump);
+    zoo_params_fini(&params);
+    return rc;
+}
+
+TEST(scarce_memory, params_files_of_every_style)
+{
+    static const char *const files[] = {
+        "tests/golden/params/runconfig.yaml", "tests/golden/params/trainer.yaml",
+        "tests/golden/params/giga_gpt.yaml", "tests/golden/params/families.yaml"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct bytes bytes = {0};
+        T_OK(conf_read_file(files[i], &bytes.at, &bytes.n));
+        fail_each(files[i], read_params, &bytes, 1);
+        wsc_free(bytes.at);
+    }
 }
 
 static enum wsc_err read_machine(void *ctx)
