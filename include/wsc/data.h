@@ -24,12 +24,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** Sets of an evaluation with MNLIDataProcessor: pairs of sentences from the sources of the
+ * training pairs (dev_matched.tsv), and from others (dev_mismatched.tsv). */
+enum data_mnli_set { DATA_MNLI_MATCHED, DATA_MNLI_MISMATCHED, DATA_MNLI_SETS };
+
 /** Tokens of consecutive samples of the stream, each (n, T) row-major, owned. */
 struct data_batch {
     /** Sequences in the batch, capacity in sequences, tokens of a sequence. */
     int64_t n, n_max, T;
-    int32_t *input_ids, *labels; /**< labels at positions with mask 0 are 0 when out of range */
-    int32_t *mask;               /**< loss mask, 0 or 1 */
+    /** labels at positions with mask 0 are 0 when out of range; of MNLIDataProcessor the first
+     * label of a sequence is its enum data_mnli_set. */
+    int32_t *input_ids, *labels;
+    int32_t *mask; /**< loss mask, 0 or 1 */
     /** For variable-length sequences, otherwise NULL. attention_span: number of later positions
      *  that may attend to a token, 0 to T. position_ids: its position in its own text, 0 to T - 1.
      */

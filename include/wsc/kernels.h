@@ -101,7 +101,8 @@ void kernels_scale_gradients(struct kernels *k, double scale);
  *  the next begin. */
 const struct model_loss *kernels_losses(const struct kernels *k);
 /** Add the labelled tokens of the micro-batch to @p count, by class, after the last forward stage;
- *  its length is the outputs of the model's only head. */
+ *  its length is the outputs of the model's only head. Of a head of sequences: add the sequences,
+ * by set; its length is DATA_MNLI_SETS. */
 void kernels_count_classes(struct kernels *k, struct model_class_count *count);
 /** From the next micro-batch on sum the squares of each leaf's gradient too.  WSC_NOMEM. */
 enum wsc_err kernels_measure_leaves(struct kernels *k) WSC_CHECKED;

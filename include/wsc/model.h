@@ -273,7 +273,8 @@ struct model_loss {
     struct model_rewards rewards; /**< of these pairs */
 };
 
-/** Tokens of one class of a token classification: by label, by prediction, and by both at once. */
+/** Tokens of one class of a token classification: by label, by prediction, and by both at once. Or
+ *  sequences of one set of an evaluation (enum data_mnli_set): all, and with the right class. */
 struct model_class_count {
     int64_t labels, predicted, found;
 };
@@ -281,6 +282,8 @@ struct model_class_count {
  *  NaN) is not counted. */
 void model_count_class(struct model_class_count *count, int64_t n, int32_t label,
                        int32_t predicted);
+/** Add a sequence to the count of its set; @p correct: its class is the most likely one. */
+void model_count_sequence(struct model_class_count *set, bool correct);
 /** Add the counts @p more of @p n classes to @p sum. */
 void model_add_classes(struct model_class_count *sum, const struct model_class_count *more,
                        int64_t n);

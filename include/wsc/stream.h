@@ -236,7 +236,7 @@ struct stream_pass {
     bool scores;  /**< EVAL with values, micro-shards of one sample: times carry struct
                        stream_score of every sample */
     /** EVAL with values of a model with one head: times carry struct model_class_count for as many
-     *  classes, its outputs; 0: none. */
+     *  classes, its outputs, or sets of sequences; 0: none. */
     int64_t n_classes;
 };
 /** Score of one sample of an evaluation batch. */

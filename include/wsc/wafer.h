@@ -44,6 +44,9 @@ struct wafer_prompts {
     double top_p;       /**< sample among the most likely that have this much probability
                              together (Holtzman et al. 2020); 1 = all */
     int64_t eos_id;     /**< a text ends after this token; -1 = none */
+    /** A text ends after one of these sequences of new tokens too, without beam search; borrowed.
+     */
+    const struct zoo_stops *stop;
     /** Beam search (src/wafer/wafer_beams.c). n_beams: unfinished texts of a prompt at a time, at
      *  least 1; 1 is no search. length_penalty: exponent of the length in a text's score.
      *  early_stopping: the search ends when n_beams texts have ended. */

@@ -23,6 +23,7 @@
 #define WSC_ZOO_H
 #include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/zoo_generation.h>
 #include <wsc/zoo_sparsity.h>
 #include <wsc/zoo_tuning.h>
 
@@ -422,10 +423,9 @@ struct zoo_model {
     bool use_transformer_initialization;
     double initializer_factor;      /**< factor of T5's initial standard deviations */
     int64_t decoder_start_token_id; /**< first token of a target in generation */
-    /** muP: head width of the tuned base model; 0: the width does not vary. */
-    double mup_base_d_kv;
-    /** Scaling of the decoder's scores, as attention_logits_alpha and scale_qk_dot_by_d for the
-     *  encoder. */
+    struct zoo_generation generation;
+    double mup_base_d_kv; /**< muP: head width of the tuned base model; 0: it does not vary */
+    /** The decoder's scores, as attention_logits_alpha and scale_qk_dot_by_d of the encoder's. */
     double decoder_attention_logits_alpha;
     bool scale_decoder_qk_dot_by_d;
     struct zoo_diffusion diffusion; /**< diffusion transformers */

@@ -35,6 +35,23 @@ static void complete(struct app_run *o)
     o->job.command = app_command_line();
 }
 
+/* Options of generation that are not given are those of the params, if these say anything about
+ * it. */
+static void take_generation(const struct app_call *call, struct job *job)
+{
+    const struct zoo_generation *g = &job->params->model.generation;
+    if (job->params->runconfig.mode != ZOO_GENERATE || !g->given) return;
+    if (!app_given(call, "temperature")) job->temperature = g->temperature;
+    if (!app_given(call, "top_k")) job->top_k = g->top_k;
+    if (!app_given(call, "top_p")) job->top_p = g->top_p;
+    if (!app_given(call, "max_new_tokens") && g->max_tokens != CONF_NULL)
+        job->max_new_tokens = g->max_tokens;
+    if (job->temperature <= 0 && (g->top_k > 0 || g->top_p < 1))
+        WSC_WARNING("%s: without effect: model.top_k and model.top_p: without model.temperature or "
+                    "--temperature the most likely token follows",
+                    job->params->file);
+}
+
 /* ---- profile --------------------------------------------------------------------------------- */
 
 /* The timeline that a run fills, on rank 0. */
@@ -284,9 +301,11 @@ static enum wsc_err parse_phases(struct comm *comm, const struct app_run *o,
 }
 
 /* Phase @p k, 0 where there is no choice. */
-static enum wsc_err run_phase(struct comm *comm, struct app_run *o, const struct params_text *text,
-                              int k)
+static enum wsc_err run_phase(struct app_call *call, struct app_run *o,
+                              const struct params_text *text, int k)
 {
+    struct comm *comm = call->comm;
+    const struct job as_given = o->job;
     struct zoo_params params = {0};
     struct hw_machine cluster = {0};
     enum wsc_err rc = app_parse_params(comm, &o->config, text->bytes, text->n, k, &params);
@@ -297,13 +316,13 @@ static enum wsc_err run_phase(struct comm *comm, struct app_run *o, const struct
     if (!rc && !describes(o, &params)) zoo_params_log(&params);
     o->job.params = &params;
     o->job.cluster = &cluster;
+    if (!rc) take_generation(call, &o->job);
     if (!rc && k && !describes(o, &params)) WSC_INFO("Phase %d of %d", k, params.n_phases);
     if (!rc && !o->dump_params)
         rc = app_reported_once(comm, cluster_check_systems(&params, &cluster));
     if (!rc) rc = app_reported_once(comm, app_check_ranks(comm, &params, &cluster));
     if (!rc) rc = execute(comm, o);
-    o->job.params = NULL;
-    o->job.cluster = NULL;
+    o->job = as_given;
     zoo_params_fini(&params);
     hw_machine_fini(&cluster);
     return rc;
@@ -321,7 +340,7 @@ static enum wsc_err load_and_run(struct app_call *call, struct app_run *o)
     if (o->job.requests && app_share_word(modes.text, "eval")) add_word(&modes, "--requests");
     if (!rc) rc = app_reported_once(comm, app_check_mode(call, modes.text));
     for (int k = 1; k <= n && !rc; k++)
-        rc = run_phase(comm, o, &text, n > 1 ? k : (int)o->phase);
+        rc = run_phase(call, o, &text, n > 1 ? k : (int)o->phase);
     wsc_free(text.bytes);
     return rc;
 }

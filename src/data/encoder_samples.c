@@ -17,6 +17,7 @@
 #include "table_file.h"
 
 #include <wsc/check.h>
+#include <wsc/data.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -31,6 +32,7 @@ struct data_examples {
     const struct layout *layout;
     struct data_examples_shared *shared;
     char *path;
+    enum data_mnli_set set; /* of all samples of the file */
     struct data_table *table;
     struct data_masked *masked; /* HDF5 */
     struct data_seq2seq *pairs; /* HDF5 of sources and targets */
@@ -264,6 +266,15 @@ static enum wsc_err read_sst2(const struct sample *s)
     return read_target(s, 1);
 }
 
+/* The pairs of MNLI for evaluation are of the sources of training, or of others; the Model Zoo goes
+ * by the name of the file as well. */
+static enum data_mnli_set set_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strstr(slash ? slash : path, "mismatched") ? DATA_MNLI_MISMATCHED : DATA_MNLI_MATCHED;
+}
+
+/* The set stands where tokens have their label. */
 static enum wsc_err read_mnli(const struct sample *s)
 {
     static const char *const classes[] = {"entailment", "neutral", "contradiction"};
@@ -276,6 +287,7 @@ static enum wsc_err read_mnli(const struct sample *s)
     wsc_free(first);
     wsc_free(second);
     TRY(rc);
+    s->row[DATA_ROW_LABELS][0] = (int32_t)s->e->set;
     TRY(field(s, 2, &text, &n));
     for (int k = 0; k < 3; k++) {
         if (n != (int64_t)strlen(classes[k]) || memcmp(text, classes[k], (size_t)n) != 0) continue;
@@ -462,6 +474,7 @@ enum wsc_err data_examples_open(struct data_examples **out, const char *path, co
     TRY_NEW(e, WSC_MEM_DATA, 1);
     e->shared = shared;
     e->layout = &layouts[shared->in->samples];
+    e->set = set_of(path);
     e->path = wsc_strdup(WSC_MEM_DATA, path);
     const enum wsc_err rc = e->path ? open_file(e, targets) : WSC_NOMEM;
     if (rc) data_examples_close(&e);

@@ -235,6 +235,16 @@ static double count_tokens(const struct host *k, const struct host_span *leaf, b
     return nats;
 }
 
+/* The label of a sequence's first token is its set. */
+static void count_row(const struct host *k, int64_t i, struct model_class_count *count)
+{
+    const int32_t label = label_of(k, i), best = host_head_tokens(k)[i].best;
+    if (host_head(k)->rows == MODEL_ROWS_FIRST)
+        model_count_sequence(&count[k->batch->labels[host_head_row(k, i)]], best == label);
+    else
+        model_count_class(count, host_head(k)->outputs, label, best);
+}
+
 void host_count_classes(struct host *k, struct model_class_count *count)
 {
     k->head = 0;
@@ -243,8 +253,7 @@ void host_count_classes(struct host *k, struct model_class_count *count)
     for (int64_t leaf = 0; leaf < k->n_leaves; leaf++) {
         const struct host_span *rows = r->row ? &r->leaf[leaf] : &k->leaf[leaf];
         for (int64_t i = rows->row; i < rows->row + rows->n; i++)
-            if (t[i].counts)
-                model_count_class(count, host_head(k)->outputs, label_of(k, i), t[i].best);
+            if (t[i].counts) count_row(k, i, count);
     }
 }
 

@@ -36,6 +36,16 @@ static enum wsc_err check_eos(const struct job *job)
                         "an id below %lld, or -1 for none", (long long)n);
 }
 
+/* The search for beams knows ends of one token alone, and counts them in the scores. */
+static enum wsc_err check_stops(const struct job *job)
+{
+    const struct zoo_params *p = job->params;
+    if (!p->model.generation.stop.n || job->n_beams < 2) return WSC_OK;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG, "%s: model.stop_sequences: not with --num_beams", p->file),
+        "--eos_id, and --set model.stop_sequences=null");
+}
+
 /* Scores are of single samples of a decoder's labels. */
 static enum wsc_err check_requests(const struct job *job)
 {
@@ -106,6 +116,7 @@ static enum wsc_err check_modes(const struct job *job)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--mode generate needs a text to continue"),
                             "--prompt 'The hacker '");
     TRY(check_eos(job));
+    TRY(check_stops(job));
     return check_tokenizer(job, "--prompt");
 }
 
@@ -140,10 +151,12 @@ static enum wsc_err check_loaders(const struct job *job)
 static void warn_without_values(const struct job *job)
 {
     const struct zoo_params *p = job->params;
+    const bool generates = p->runconfig.mode == ZOO_GENERATE;
     const struct {
         const char *key;
         bool asked;
-    } row[] = {{"--eos_id", p->runconfig.mode == ZOO_GENERATE && job->eos_id >= 0},
+    } row[] = {{"--eos_id", generates && job->eos_id >= 0},
+               {"model.stop_sequences", generates && p->model.generation.stop.n},
                {"trace_hash", p->trace_hash},
                {"runconfig.num_epochs", p->runconfig.num_epochs != CONF_NULL},
                {"model.recompute", p->model.recompute},

@@ -247,6 +247,7 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
                                           .top_k = job->top_k,
                                           .top_p = job->top_p,
                                           .eos_id = job->eos_id,
+                                          .stop = &job->params->model.generation.stop,
                                           .n_beams = (int)beams_of(job),
                                           .length_penalty = job->length_penalty,
                                           .early_stopping = job->early_stopping,

@@ -211,7 +211,7 @@ static void add_scores(const struct job_state *s, struct job_evaluation *r)
     }
     const bool masked = m->head[0].dense == MODEL_DENSE_W;
     add_score(r, masked ? "eval/accuracy_masked_lm" : "eval/accuracy", "eval_accuracy", accuracy);
-    if (s->classes.n) add_score(r, "eval/f1_score", "eval_f1_score", job_classes_f1(s));
+    r->n_scores += job_classes_evaluated(s, r->score + r->n_scores);
     if (m->head[0].rows == MODEL_ROWS_FIRST && m->head[0].outputs == 2)
         add_score(r, "eval/f1_score", "eval_f1_score", accuracy); /* over both classes together */
     if (m->head[0].loss == MODEL_SPAN_ENTROPY)

@@ -20,7 +20,8 @@ struct job_eval_sums {
     struct job_rate rate;
 };
 
-/* Tokens of an evaluation by class, counted where shard 0 is; empty for other data. */
+/* Tokens of an evaluation by class, or sequences by set, counted where shard 0 is; empty for other
+ * data. */
 struct job_classes {
     struct model_class_count *count; /* owned (n) */
     bool *ignored;                   /* owned (n): left out of the F1 */

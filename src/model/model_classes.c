@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Scores of classes of tokens: counts by label and prediction, and their F1, the harmonic mean of
- * precision and recall. */
+/* Scores of classes: counts of tokens by label and prediction, and their F1, the harmonic mean of
+ * precision and recall; counts of sequences by the set of the evaluation that they are of. */
 #include <wsc/model.h>
 
 #include <math.h>
@@ -10,6 +10,12 @@ void model_count_class(struct model_class_count *count, int64_t n, int32_t label
     count[label].labels++;
     if (predicted >= 0 && predicted < n) count[predicted].predicted++;
     if (predicted == label) count[label].found++;
+}
+
+void model_count_sequence(struct model_class_count *set, bool correct)
+{
+    set->labels++;
+    set->found += correct;
 }
 
 void model_add_classes(struct model_class_count *sum, const struct model_class_count *more,

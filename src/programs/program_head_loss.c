@@ -75,9 +75,13 @@ static double count_tokens(const struct programs_model *k, int i, int first, int
 void programs_model_count_classes(const struct programs_model *k, struct model_class_count *count)
 {
     const struct programs_head *o = &k->output[0];
+    const bool sequences = k->model->head[0].rows == MODEL_ROWS_FIRST;
     const int64_t n = k->grid.all_samples * k->model->T;
     for (int64_t t = 0; t < n; t++) {
-        if (o->mask[t])
+        if (!o->mask[t]) continue;
+        if (sequences) /* the label of its first token is the set of a sequence */
+            model_count_sequence(&count[k->batch->labels[t]], k->best[t] == o->labels[t]);
+        else
             model_count_class(count, k->model->head[0].outputs, o->labels[t], k->best[t]);
     }
 }

@@ -441,6 +441,18 @@ static void add_pairs(struct out_json *j)
     end_items(j);
 }
 
+/* A token, or sequences of tokens. */
+static void add_stops(struct out_json *j)
+{
+    static const struct conf_key id = {.type = CONF_T_INT, .max = INT32_MAX};
+    add_number(j, &id);
+    begin_items(j, 0, ZOO_MAX_STOPS);
+    begin_items(j, 1, ZOO_MAX_STOP_TOKENS);
+    add_number(j, &id);
+    end_items(j);
+    end_items(j);
+}
+
 static void add_faults(struct out_json *j)
 {
     begin_items(j, 0, 256);
@@ -616,6 +628,7 @@ static const struct {
     {"{freq, start, stop} or {steps}", add_map},
     {"list of [step, fraction]", add_pairs},
     {"expression or list of them", add_texts},
+    {"token id or list of lists of token ids", add_stops},
     {"map with r, alpha, dropout, merge_weights, target_modules, or list of them", add_loras},
     {"map with params and tag, or list of them", add_tags},
     {"list of maps with param_group_tags, learning_rate, weight_decay", add_tagged},

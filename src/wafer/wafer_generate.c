@@ -175,6 +175,14 @@ static enum wsc_err check_logits(const struct wafer_texts *g, const float *logit
     return WSC_OK;
 }
 
+/* True when the new tokens of text @p i end with a stop sequence. */
+static bool stops(const struct wafer_texts *g, int i)
+{
+    const int64_t before = start_length(g, i);
+    const int32_t *text = g->text + i * g->length_max;
+    return zoo_stops_at(g->w->work.prompts->stop, text + before, g->length[i] - before);
+}
+
 /* Append a token, unless the text has ended; all texts take part in the same number of steps. */
 static enum wsc_err add_token(struct wafer_texts *g, int i)
 {
@@ -189,7 +197,7 @@ static enum wsc_err add_token(struct wafer_texts *g, int i)
     const int64_t at = g->length[i]++;
     const int64_t token = wafer_sample_token(g, logits, g->first + i, at);
     g->text[i * g->length_max + at] = (int32_t)token;
-    g->ended[i] = token == g->w->work.prompts->eos_id;
+    g->ended[i] = token == g->w->work.prompts->eos_id || stops(g, i);
     return WSC_OK;
 }
 

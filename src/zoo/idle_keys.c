@@ -259,6 +259,16 @@ static bool not_parallel(const struct zoo_params *p)
     return !p->model.parallel_block;
 }
 
+static bool no_generation(const struct zoo_params *p)
+{
+    return !p->model.generation.given;
+}
+
+static bool generates_not(const struct zoo_params *p)
+{
+    return p->runconfig.mode != ZOO_GENERATE;
+}
+
 static bool trains_not(const struct zoo_params *p)
 {
     return !zoo_mode_trains(p->runconfig.mode);
@@ -327,6 +337,7 @@ struct condition {
 };
 
 /* Reasons that several rows have. */
+static const char asks_nothing[] = "the file has no key of generation";
 static const char no_latents[] = "objective is not diffusion",
                   no_vocabulary[] = "no output layer over a vocabulary",
                   images_have_no_tokens[] = "diffusion transformers have no tokens of a vocabulary";
@@ -489,6 +500,11 @@ static const struct condition conditions[] = {
     {"model.use_untied_layer_norm", not_parallel, "the family has no parallel blocks", NULL},
     {"model.residual_dropout_rate", not_parallel,
      "the family has no parallel blocks; hint: write dropout_rate", NULL},
+    {"model.max_tokens", no_generation, asks_nothing, NULL},
+    {"model.temperature", no_generation, asks_nothing, NULL},
+    {"model.top_k", no_generation, asks_nothing, NULL},
+    {"model.top_p", no_generation, asks_nothing, NULL},
+    {"model.stop_sequences", no_generation, asks_nothing, NULL},
     {"model.dpo.label_smoothing", no_sigmoid_of_pairs, "loss_type is not sigmoid", "0"},
     {"model.dpo.*", no_pairs, "no preference optimization", NULL},
     {"model.loss_scaling", mean_in_any_case, "the loss of model.dpo and of diffusion is a mean",
@@ -542,6 +558,11 @@ static const struct condition by_mode[] = {
     {"log_sparsity", trains_not, "the mode does not train", in_a_file},
     {"runconfig.precision_opt_level", fp32, "mixed_precision is off", in_a_file},
     {"model.recompute", trains_not, "the mode does not train", in_a_file},
+    {"model.max_tokens", generates_not, "the mode does not generate", in_a_file},
+    {"model.temperature", generates_not, "the mode does not generate", in_a_file},
+    {"model.top_k", generates_not, "the mode does not generate", in_a_file},
+    {"model.top_p", generates_not, "the mode does not generate", in_a_file},
+    {"model.stop_sequences", generates_not, "the mode does not generate", in_a_file},
     {NULL, NULL, NULL, NULL}};
 
 /* Why a key has no effect; why is NULL when it has one. */

@@ -209,6 +209,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     zoo_set_positions(p, params);
     zoo_check_samples(p, params);
     zoo_check_model(p, params);
+    zoo_check_generation(p, &params->model);
     zoo_set_ranges(params);
     if (params->optimizer.optimizer_type) zoo_optimizer_check(p, &params->optimizer);
     check_precision(p, &params->runconfig);

@@ -20,6 +20,8 @@ void zoo_check_seq2seq(struct conf_parse *p, struct zoo_params *params);
 void zoo_check_mup_of_seq2seq(struct conf_parse *p, struct zoo_model *m);
 /** Set the number of positions from the inputs where the model does not give it. */
 void zoo_set_positions(struct conf_parse *p, struct zoo_params *params);
+/** Find out whether the file has keys of generation. */
+void zoo_check_generation(struct conf_parse *p, struct zoo_model *model);
 /** The model and its objective. */
 void zoo_check_model(struct conf_parse *p, struct zoo_params *params);
 #endif

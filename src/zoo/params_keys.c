@@ -411,6 +411,24 @@ static const struct conf_key keys[] = {
      DOC("factor of the loss; with batch_size only")},
     {KEY("model.vocab_file"), NO_EFFECT, DOC("summarization: ROUGE is not computed")},
     {KEY("model.label_vocab_file"), NO_EFFECT, DOC("that of the data loader counts")},
+    {AT("model.max_tokens", model.generation.max_tokens), INT, NULLABLE, DEFAULT("null"),
+     RANGE(1, 1 << 20),
+     DOC("generation: tokens added to a prompt, unless --max_new_tokens is given; null: the option's "
+         "default")},
+    {AT("model.temperature", model.generation.temperature), DOUBLE, NULLABLE, DEFAULT("0"),
+     RANGE(0, 100),
+     DOC("generation: as --temperature, which comes first; 0 takes the most likely token")},
+    {AT("model.top_k", model.generation.top_k), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 20),
+     DOC("generation: as --top_k, which comes first; 0: among all tokens")},
+    {AT("model.top_p", model.generation.top_p), DOUBLE, NULLABLE, DEFAULT("1"), RANGE(1e-9, 1),
+     DOC("generation: as --top_p, which comes first")},
+    {AT("model.stop_sequences", model.generation.stop), SPECIAL(stops), NULLABLE, DEFAULT("null"),
+     .form = "token id or list of lists of token ids",
+     DOC("generation: a text ends after one of these sequences of new tokens")},
+    {KEY("model.start_token"), NO_EFFECT, DOC("generation: prompts have lengths of their own")},
+    {KEY("model.loop_dim"), NO_EFFECT, DOC("generation: tokens follow each other in a text")},
+    {KEY("model.is_mnli_dataset"), NO_EFFECT,
+     DOC("accuracies of both sets of MNLIDataProcessor are always computed")},
     {KEY("model.compute_eval_metrics"), NO_EFFECT,
      DOC("accuracy, F1 and perplexity are always computed")},
     {FIELD(model.embeddings_scale), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
@@ -444,6 +462,7 @@ static const struct conf_key keys[] = {
      DOC("muP by base sizes: logits by the ratio of widths, not by its root")},
     {KEY("model.pad_rope"), NO_EFFECT, DOC("hint for the compiler")},
     {KEY("model.fold_rope_consts"), NO_EFFECT, DOC("hint for the compiler")},
+    {KEY("model.use_experimental_flex_api"), NO_EFFECT, DOC("hint for the compiler")},
     {FIELD(model.alibi_trainable_slopes), BOOL, DEFAULT("false"),
      DOC("ALiBi: slopes are weights, which start at random")},
     {KEY("model.alibi_implementation"), NOISE, DOC("no longer a key")},
@@ -461,6 +480,8 @@ static const struct conf_key keys[] = {
     XX(memory_tokens, "memory tokens")
     XX(rel_distance_extra_args, "capped or grouped distances")
     XX(constant_pos_embedding, "one position for a picture's tokens")
+    XX(dtype, "format of the embeddings")
+    XX(lr_adjustment_groups, "groups of tensors; write optimizer.adjust_learning_rate")
 #undef XX
     {FIELD(model.attention_qk_norm_layer), CHOICE, DEFAULT("null"),
      .choices = CONF_CHOICES({"null", ZOO_QK_NORM_NONE}, {"layernorm", ZOO_QK_LAYERNORM},
@@ -469,6 +490,9 @@ static const struct conf_key keys[] = {
      DOC("norm of the queries and keys of every head, after rotary positions")},
     {FIELD(model.attention_qk_norm_eps), DOUBLE, NULLABLE, DEFAULT("1e-5"), ABOVE_0,
      DOC("added to their variance")},
+    {KEY("model.num_extra_input_vocab_tokens"), ONLY({"null", 0}, {"0", 0}),
+     DOC("further tokens of the input, of pictures")},
+    {KEY("model.add_pooling_layer"), ONLY(OFF), DOC("token classification: pooler without use")},
     {KEY("model.rel_distance_mode"), ONLY({"null", 0}, {"default", 0}),
      DOC("distances that rotary embedding sees")},
     {KEY("model.fixed_sparse_attention"), ONLY({"null", 0}), DOC("sparse attention")},

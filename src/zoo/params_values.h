@@ -1,6 +1,7 @@
 /** Readers and writers of keys with special values, which the rows of params_keys.c name.
  *  Implemented in params_values.c, params_input.c, initializers.c, zoo_families.c, zoo_schedules.c,
- *  sparsity_values.c, optimizer_values.c, rope_values.c and diffusion_values.c. */
+ *  sparsity_values.c, optimizer_values.c, rope_values.c, diffusion_values.c, tuning_values.c,
+ *  tag_values.c and generation_keys.c. */
 #ifndef WSC_ZOO_PARAMS_VALUES_H
 #define WSC_ZOO_PARAMS_VALUES_H
 #include <wsc/zoo.h>
@@ -63,6 +64,9 @@ void zoo_write_sparsity(struct wsc_text *out, const void *list, const struct con
 void zoo_read_freeze(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                      void *field);
 void zoo_write_freeze(struct wsc_text *out, const void *field, const struct conf_layout *at);
+void zoo_read_stops(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                    void *field);
+void zoo_write_stops(struct wsc_text *out, const void *field, const struct conf_layout *at);
 void zoo_read_lora(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                    void *field);
 void zoo_write_lora(struct wsc_text *out, const void *field, const struct conf_layout *at);

@@ -102,6 +102,8 @@ static const struct conf_key keys[] = {
     ROW("init.checkpoint.save_initial_checkpoint", "runconfig.save_initial_checkpoint"),
     ROW("init.checkpoint.checkpoint_name", "runconfig.checkpoint_name"),
     NONE("init.checkpoint.strict_version", "versions of the real cluster"),
+    NONE("init.autorestart.max_num_restarts", "a job that is started again resumes by --run_id"),
+    NONE("init.autorestart.min_num_csx", "a job that is started again resumes by --run_id"),
     ROW("init.logging.log_steps", "runconfig.log_steps"),
     ROW("init.logging.log_level", "runconfig.logging"),
     ROW("init.logging.wsc_log_level", "runconfig.wsc_log_level"),

@@ -86,6 +86,112 @@ TEST(generate, a_text_ends_behind_the_last_token)
     free(ended);
 }
 
+/* The Model Zoo has no value for what is missing: the most likely token, among all. */
+TEST(generate, keys_of_the_params_are_the_options)
+{
+    char *sampled = generate(PROMPT "--temperature 0.7 --top_k 5 --top_p 0.9");
+    char *greedy = generate(PROMPT "--temperature 0");
+#define KEYS "--set model.temperature=0.7 --set model.top_k=5 "
+    expect_same(PROMPT KEYS "--set model.top_p=0.9", sampled);
+    expect_same(PROMPT KEYS "--top_p 0.9 --num_csx 3", sampled);
+    expect_same(PROMPT KEYS "--temperature 0", greedy);
+    expect_same(PROMPT "--set model.start_token=0 --set model.loop_dim=1", greedy);
+#undef KEYS
+    CU_ASSERT(strcmp(sampled, greedy) != 0);
+    free(sampled);
+    free(greedy);
+}
+
+TEST(generate, max_tokens_of_the_params_end_a_text)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s --mode generate --prompt_ids 1,2 --numerics none --set model.max_tokens=7 --json "
+              "--model_dir %s",
+              job_tiny(), job_path("short"));
+    json_t *o = json_loads(r.out, 0, NULL);
+    T_EQ(r.status, 0);
+    T_EQ(json_integer_value(json_object_get(json_object_get(o, "generation"), "new_tokens")), 7);
+    json_decref(o);
+    spawn_free(&r);
+}
+
+/* The new text of a prompt up to the first time that @p end comes, with it. */
+static char *until(const char *text, size_t prompt, const char *end)
+{
+    const char *found = strstr(text + prompt, end);
+    if (!found) abort();
+    const size_t n = (size_t)(found - text) + strlen(end);
+    char *cut = strndup(text, n + 1);
+    if (!cut) abort();
+    cut[n] = '\n';
+    return cut;
+}
+
+/* Two bytes that follow each other in the new text, and not before. */
+TEST(generate, a_text_ends_with_a_stop_sequence)
+{
+    enum { PROMPT_BYTES = 7, AT = 5 };
+    char *all = generate("--prompt 'the cat' --temperature 0");
+    char end[3] = {all[PROMPT_BYTES + AT], all[PROMPT_BYTES + AT + 1], '\0'}, options[300];
+    char *ended = until(all, PROMPT_BYTES, end);
+    CU_ASSERT(strlen(ended) < strlen(all));
+    (void)snprintf(options, sizeof options,
+                   "--prompt 'the cat' --temperature 0 --set 'model.stop_sequences=[[250, 251], "
+                   "[%d, %d]]'",
+                   (unsigned char)end[0], (unsigned char)end[1]);
+    expect_same(options, ended);
+    (void)snprintf(options, sizeof options,
+                   "--prompt 'the cat' --temperature 0 --set model.stop_sequences=%d",
+                   (unsigned char)end[0]);
+    free(ended);
+    end[1] = '\0';
+    ended = until(all, PROMPT_BYTES, end);
+    expect_same(options, ended);
+    free(ended);
+    free(all);
+}
+
+/* The last token of the prompt is not new. */
+TEST(generate, a_stop_sequence_does_not_begin_in_the_prompt)
+{
+    char *all = generate("--prompt 'the cat' --temperature 0");
+    char options[200];
+    (void)snprintf(options, sizeof options,
+                   "--prompt 'the cat' --temperature 0 --set 'model.stop_sequences=[[%d, %d]]'",
+                   't', (unsigned char)all[7]);
+    char end[3] = {'t', all[7], '\0'};
+    char *expected = strstr(all + 7, end) ? until(all, 7, end) : strdup(all);
+    if (!expected) abort();
+    expect_same(options, expected);
+    free(expected);
+    free(all);
+}
+
+TEST(generate, stop_sequences_that_cannot_end_a_text_are_named)
+{
+    static const struct {
+        const char *options, *says;
+        int status;
+    } row[] = {{"--set 'model.stop_sequences=[[1, 256]]'",
+                "model.stop_sequences: token 256, texts have 256 token ids", 2},
+               {"--set 'model.stop_sequences=[[1]]' --temperature 0 --num_beams 2",
+                "not with --num_beams", 2},
+               {"--set 'model.stop_sequences=[[1]]' --numerics none",
+                "without effect: model.stop_sequences", 0},
+               {"--set model.top_k=3 --numerics none",
+                "without effect: model.top_k and model.top_p: without model.temperature", 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "%s --mode generate --prompt ab --model_dir %s %s", job_tiny(),
+                  job_path("stops"), row[i].options);
+        T_EQ(r.status, row[i].status);
+        if (!strstr(r.err, row[i].says)) (void)fprintf(stderr, "%s\n", r.err);
+        CU_ASSERT(strstr(r.err, row[i].says) != NULL);
+        spawn_free(&r);
+    }
+}
+
 TEST(generate, ids_are_the_same_prompt)
 {
     char *text = generate("--prompt 'cat' --temperature 0");

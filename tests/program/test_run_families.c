@@ -27,7 +27,9 @@ struct family {
     char *model, *input, *tensors;
     int16_t *weight;
     float *grad;
-    double loss, f1; /* f1: NaN unless tokens have classes */
+    double loss;
+    /* NaN unless tokens have classes, or unless sequences are of sets */
+    double f1, matched, mismatched;
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -192,6 +194,8 @@ static void open_case(struct family *f, const char *file_name)
     f->grad = read_set(file, "grad", H5T_NATIVE_FLOAT, sizeof *f->grad, &n);
     f->loss = read_number(file, "loss");
     f->f1 = read_number(file, "f1");
+    f->matched = read_number(file, "accuracy_matched");
+    f->mismatched = read_number(file, "accuracy_mismatched");
     CU_ASSERT_FATAL(spawn_ok("mkdir -p %s", f->dir) && write_data(file, f->dir));
     CU_ASSERT_FATAL(write_weights(f) && write_params(f));
     (void)H5Fclose(file);
@@ -332,7 +336,7 @@ static bool on_ranks_too(const struct family *f)
     return false;
 }
 
-/* ---- classes of tokens ----------------------------------------------------------------------- */
+/* ---- scores of classes ----------------------------------------------------------------------- */
 
 /* True when the number after @p name in @p text is @p expected. */
 static bool says(const char *text, const char *name, double expected)
@@ -341,42 +345,76 @@ static bool says(const char *text, const char *name, double expected)
     return at && fabs(strtod(at + strlen(name), NULL) - expected) < 1e-12;
 }
 
-/* F1 of one evaluation in the log, on stdout and in metrics.jsonl. */
-static bool scores_f1(const struct family *f, const struct way *way)
+/* A score of one evaluation in the log, on stdout and in metrics.jsonl. */
+struct score {
+    const char *name;
+    double expected;
+};
+
+static bool says_everywhere(const struct score *s, const struct spawn_result *run,
+                            const char *metrics)
+{
+    char log[80], json[80];
+    (void)snprintf(log, sizeof log, "eval/%s = ", s->name);
+    (void)snprintf(json, sizeof json, "\"eval_%s\": ", s->name);
+    const bool ok = says(run->err, log, s->expected) && says(run->out, json, s->expected) &&
+                    says(metrics, json, s->expected);
+    if (!ok) (void)fprintf(stderr, "%s, expected %.17g:\n%s\n", s->name, s->expected, run->err);
+    return ok;
+}
+
+static bool evaluates(const struct family *f, const struct way *way, const struct score *score,
+                      int n)
 {
     struct spawn_result r, metrics;
     spawn_run(&r,
-              "%s \"$WSC\" run --params %s/params_eval.yaml --checkpoint_path %s/weights.mdl "
-              "--mode eval --json --model_dir %s/evaluated %s",
-              way->before, f->dir, f->dir, f->dir, way->options);
+              "rm -rf %s/evaluated; %s \"$WSC\" run --params %s/params_eval.yaml "
+              "--checkpoint_path %s/weights.mdl --mode eval --json --model_dir %s/evaluated %s",
+              f->dir, way->before, f->dir, f->dir, f->dir, way->options);
     spawn_run(&metrics, "tail -n 1 %s/evaluated/metrics.jsonl", f->dir);
-    const bool ok = !r.status && says(r.err, "eval/f1_score = ", f->f1) &&
-                    says(r.out, "\"eval_f1_score\": ", f->f1) &&
-                    says(metrics.out, "\"eval_f1_score\": ", f->f1);
-    if (!ok) (void)fprintf(stderr, "%s, expected %.17g:\n%s\n", f->name, f->f1, r.err);
+    bool ok = !r.status;
+    for (int i = 0; i < n; i++)
+        ok = says_everywhere(&score[i], &r, metrics.out) && ok;
+    if (!ok) (void)fprintf(stderr, "in: %s\n", f->name);
     spawn_free(&r);
     spawn_free(&metrics);
     return ok;
 }
 
-static void check_f1(const struct family *f)
+static void check_scores(const struct family *f, const struct score *score, int n)
 {
     static const struct way ways[] = {
         {"", "--num_csx 1"},
         {"mpirun --quiet -n 3", "--num_csx 3 --set cluster.memoryx.shards=2"},
         {"", "--num_csx 2 --numerics mesh --set cluster.wafer.pe_cols=8 --set "
              "cluster.wafer.pe_rows=6"}};
-    if (isnan(f->f1)) return;
     CU_ASSERT_FATAL(spawn_ok("sed 's/train_input/eval_input/' %s/params.yaml > "
                              "%s/params_eval.yaml",
                              f->dir, f->dir));
     for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++)
-        CU_ASSERT(scores_f1(f, &ways[i]));
+        CU_ASSERT(evaluates(f, &ways[i], score, n));
+}
+
+static void check_f1(const struct family *f)
+{
+    if (!isnan(f->f1)) check_scores(f, &(struct score){"f1_score", f->f1}, 1);
 }
 
 TEST(families, f1_of_token_classes_is_that_of_pytorch)
 {
     each_case(check_f1);
+}
+
+static void check_sets(const struct family *f)
+{
+    const struct score sets[] = {{"accuracy_matched", f->matched},
+                                 {"accuracy_mismatched", f->mismatched}};
+    if (!isnan(f->matched)) check_scores(f, sets, 2);
+}
+
+TEST(families, accuracy_of_matched_and_mismatched_pairs_is_that_of_pytorch)
+{
+    each_case(check_sets);
 }
 
 /* ---- generated texts ------------------------------------------------------------------------- */
