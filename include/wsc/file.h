@@ -55,4 +55,7 @@ void wsc_beside_drop(struct wsc_beside *b);
  *  folder exists.  On failure (WSC_IO, WSC_NOMEM) nothing is left beside it and an older file is
  *  untouched. */
 enum wsc_err wsc_file_replace(const char *path, const void *bytes, size_t n) WSC_CHECKED;
+/** Write a copy of the file @p from, of any size, as wsc_file_replace() writes its bytes.  WSC_IO
+ *  names the file that cannot be read or written. */
+enum wsc_err wsc_file_copy(const char *from, const char *path) WSC_CHECKED;
 #endif

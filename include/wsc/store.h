@@ -323,11 +323,11 @@ struct store_folder {
  *  WSC_NOMEM. */
 enum wsc_err store_step_path(const struct store_folder *folder, int64_t step,
                              char **path) WSC_CHECKED;
-/** Find path and step of the newest checkpoint with a step below @p below (INT64_MAX: of all).
+/** Find path and step of the newest checkpoint but the @p skip newest ones (0: of all).
  *  Names have a step, or `<step>_<YYYYmmdd_HHMMSS>`, which a trainer writes when the first name
  *  exists; step and stamp decide which is newest. *@p path, owned by the caller, is NULL when there
  *  is no checkpoint or no such folder. Left-over `.tmp` files are ignored. */
-enum wsc_err store_newest(const struct store_folder *folder, int64_t below, char **path,
+enum wsc_err store_newest(const struct store_folder *folder, int skip, char **path,
                           int64_t *step) WSC_CHECKED;
 /** Remove left-over `.tmp` files of an earlier crash, and the checkpoints up to @p newest except
  *  the last @p keep (keep <= 0: remove none). Before any checkpoint is removed, that of step @p

@@ -28,6 +28,8 @@ struct vtime {
 
 /** The end of time, 2^63 - 1 ps. */
 #define VTIME_END INT64_MAX
+/** Picoseconds of a second. */
+#define VTIME_PS_PER_S 1000000000000LL
 
 /** Times at which the first and the last byte of something are available, first <= last. Messages
  *  and results have two times, because a receiver can begin with the first byte (cut-through). */

@@ -79,25 +79,39 @@ static bool is_repeated(const struct store_item *item)
            strncmp(item->same_as, level, sizeof level - 1) != 0;
 }
 
+/* Elements of a dataset; extents beside one of 0 may have any size. */
+static int64_t n_elements(const struct store_item *item)
+{
+    int64_t n = 1;
+    for (int d = 0; d < item->n_dims; d++)
+        if (!item->shape[d]) return 0;
+    for (int d = 0; d < item->n_dims; d++)
+        n *= item->shape[d];
+    return n;
+}
+
+static void write_shape(char *text, size_t size, const struct store_item *item)
+{
+    size_t used = (size_t)snprintf(text, size, "%s", item->n_dims ? "" : "scalar");
+    for (int d = 0; d < item->n_dims && used < size; d++)
+        used += (size_t)snprintf(text + used, size - used, "%s%lld", d ? " x " : "",
+                                 (long long)item->shape[d]);
+}
+
 /* One dataset of store_visit(): a line, and its part of the sums. */
 static enum wsc_err add_dataset(void *ctx, const struct store_item *item)
 {
     struct totals *t = ctx;
-    int64_t n = 1;
-    char shape_text[96] = "scalar";
+    char shape_text[96];
     if (is_repeated(item)) return WSC_OK;
-    for (int d = 0, used = 0; d < item->n_dims; d++) {
-        n *= item->shape[d];
-        used += snprintf(shape_text + used, sizeof shape_text - (size_t)used, "%s%lld",
-                         d ? " x " : "", (long long)item->shape[d]);
-    }
+    write_shape(shape_text, sizeof shape_text, item);
     out_table_cell(t->table, "%s", item->name);
     out_table_cell(t->table, "%s", item->type);
     out_table_cell(t->table, "%s%s%s", item->same_as ? "= " : "",
                    item->same_as ? item->same_as : "", item->same_as ? "" : shape_text);
     if (item->same_as) return WSC_OK;
     t->n_datasets++;
-    t->n_elems += n;
+    t->n_elems += n_elements(item);
     return WSC_OK;
 }
 

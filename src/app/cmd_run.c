@@ -52,6 +52,16 @@ static void take_generation(const struct app_call *call, struct job *job)
                     job->params->file);
 }
 
+/* Launchers give every job an ID, those that leave nothing to resume from too. */
+static void take_run_id(struct job *job)
+{
+    const bool trains = zoo_mode_trains(job->params->runconfig.mode);
+    if (!job->run_id || (trains && job->values)) return;
+    WSC_WARNING("without effect: --run_id: %s",
+                trains ? "--numerics none writes no checkpoints" : "the mode does not train");
+    job->run_id = NULL;
+}
+
 /* ---- profile --------------------------------------------------------------------------------- */
 
 /* The timeline that a run fills, on rank 0. */
@@ -317,6 +327,7 @@ static enum wsc_err run_phase(struct app_call *call, struct app_run *o,
     o->job.params = &params;
     o->job.cluster = &cluster;
     if (!rc) take_generation(call, &o->job);
+    if (!rc) take_run_id(&o->job);
     if (!rc && k && !describes(o, &params)) WSC_INFO("Phase %d of %d", k, params.n_phases);
     if (!rc && !o->dump_params)
         rc = app_reported_once(comm, cluster_check_systems(&params, &cluster));

@@ -257,8 +257,7 @@ const struct app_option app_options[] = {
      .help = "where results and checkpoints go"},
     {APP_ON_RUN, "checkpoint_path", APP_FILE, "FILE", .key = "runconfig.checkpoint_path",
      .needs = "!numerics=none", .help = "start from this checkpoint, or from a file of tensors"},
-    {APP_ON_RUN, "run_id", APP_TEXT, "ID", AT(run, job.run_id), .modes = "train train_and_eval",
-     .needs = "!numerics=none",
+    {APP_ON_RUN, "run_id", APP_TEXT, "ID", AT(run, job.run_id),
      .help = "shared by a run and its restarts: a restart resumes from the newest checkpoint of "
              "this ID in model_dir and trains to the step at which the first was to end"},
     {APP_ON_RUN, "numerics", APP_CHOICE, NULL, AT(run, numerics), .words = "none host mesh",

@@ -252,3 +252,35 @@ enum wsc_err wsc_file_replace(const char *path, const void *bytes, size_t n)
     TRY(wsc_beside_begin(&beside, path));
     return wsc_beside_end(&beside, path, write_new(beside.tmp, path, bytes, n));
 }
+
+/* Block after block until the end of @p in. */
+static enum wsc_err copy_blocks(FILE *in, FILE *out, const char *from, const char *path)
+{
+    char block[1 << 16];
+    size_t n;
+    while ((n = fread(block, 1, sizeof block, in)) > 0)
+        if (fwrite(block, 1, n, out) != n)
+            return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
+    return ferror(in) ? WSC_RAISE(WSC_IO, "%s: cannot be read: %s", from, strerror(errno)) : WSC_OK;
+}
+
+static enum wsc_err copy_new(FILE *in, const char *from, const char *tmp, const char *path)
+{
+    FILE *out = fopen(tmp, "wb");
+    if (!out) return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
+    const enum wsc_err rc = copy_blocks(in, out, from, path);
+    if (fclose(out) && !rc)
+        return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
+    return rc;
+}
+
+enum wsc_err wsc_file_copy(const char *from, const char *path)
+{
+    struct wsc_beside beside;
+    FILE *in = fopen(from, "rb");
+    if (!in) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", from, strerror(errno));
+    enum wsc_err rc = wsc_beside_begin(&beside, path);
+    if (!rc) rc = wsc_beside_end(&beside, path, copy_new(in, from, beside.tmp, path));
+    (void)fclose(in); /* nothing was written */
+    return rc;
+}

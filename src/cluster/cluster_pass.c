@@ -35,6 +35,22 @@ enum wsc_err cluster_plan_whole(const struct cluster *c, const struct zoo_input 
     return plan_share(c, input, training, input->batch_size, 0, plan);
 }
 
+/* Transfers of a step are counted in int. A step of so many has no use: at a microsecond each it
+ * would take the emulated machine minutes, and the host days. */
+static enum wsc_err check_transfers(const struct cluster *c, const struct zoo_input *input,
+                                    bool training, const struct stream_batch *batch)
+{
+    enum { MOST = 1 << 28 };
+    const int64_t each = model_n_transfers(c->model, training);
+    if (batch->n_micro <= MOST / each) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: a batch of %lld samples is %lld micro-batches of %lld "
+                                  "transfers each, more than %d transfers in a step",
+                                  c->params->file, (long long)input->batch_size,
+                                  (long long)batch->n_micro, (long long)each, MOST),
+                        "a smaller batch_size, a larger micro_batch_size, or more systems");
+}
+
 enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
                                 bool training, struct cycles_plan *plan, struct stream_batch *batch)
 {
@@ -50,7 +66,7 @@ enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input 
     /* A micro-batch has at least one leaf on the wafer with the largest share. */
     const int64_t n = batch->n_wafers, most_leaves = (batch->n_micro_shards + n - 1) / n;
     batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;
-    return WSC_OK;
+    return check_transfers(c, input, training, batch);
 }
 
 enum wsc_err cluster_make_masks(struct cluster *c)

@@ -44,40 +44,48 @@ double hw_spill_cycles(const struct hw *hw, double bytes)
     return bytes * ((double)hw->cluster->wafer.clock_hz / (double)hw_spill_rate(hw));
 }
 
-/* Processes of all workers of a system, as many as it has; those of its nodes may be fewer. */
-static int64_t n_processes(const struct hw_feed *in, bool evaluation)
-{
-    const int64_t loaders = evaluation ? in->eval_loaders : in->loaders;
-    return in->workers * (loaders > 1 ? loaders : 1);
-}
+/* A number that need not be whole: a system's part of nodes that it shares. */
+struct ratio {
+    int64_t num, den;
+};
 
-/* What a system has of @p each for every process that makes its samples; 0: no limit. */
-static int64_t of_processes(const struct hw *hw, int64_t each, bool evaluation)
+/* Processes that make the samples of a system: as many as its workers have, or those of the nodes
+ * that it has, if these are fewer. */
+static struct ratio n_processes(const struct hw *hw, bool evaluation)
 {
     const struct hw_feed *in = &hw->cluster->input;
-    const int64_t of_node = each * in->workers_per_node;
-    return lower_rate(each * n_processes(in, evaluation),
-                      of_node ? part_of_nodes(hw, of_node, in->nodes) : 0);
+    const int64_t loaders = evaluation ? in->eval_loaders : in->loaders, n = n_csx_of(hw);
+    const bool shares = in->nodes && in->nodes < n;
+    const struct ratio own = {in->workers * (loaders > 1 ? loaders : 1), 1};
+    const struct ratio part = {in->workers_per_node * (shares ? in->nodes : 1), shares ? n : 1};
+    const bool fewer = in->workers_per_node && (wide)part.num < (wide)own.num * part.den;
+    return fewer ? part : own;
 }
 
-static int64_t slowed(int64_t rate, double slowness)
+/* Time of @p amount at @p per_s a second for each process, rounded up. */
+static int64_t time_of(int64_t amount, int64_t per_s, struct ratio processes)
 {
-    if (!(slowness > 1) || !rate) return rate;
-    const int64_t slower = (int64_t)((double)rate / slowness);
-    return slower > 0 ? slower : 1;
+    const wide rate = (wide)per_s * processes.num;
+    const wide ps = rate ? ((wide)amount * VTIME_PS_PER_S * processes.den + rate - 1) / rate : 0;
+    return ps < VTIME_END ? (int64_t)ps : VTIME_END;
+}
+
+static int64_t slowed(int64_t ps, double slowness)
+{
+    const double slower = (double)ps * slowness;
+    if (!(slowness > 1)) return ps;
+    return slower < (double)VTIME_END ? (int64_t)slower : VTIME_END;
 }
 
 /* The processes of a system take turns with its samples. */
-static int64_t made_ps(const struct hw *hw, const struct hw_samples *samples, double slowness)
+static int64_t made_ps(const struct hw *hw, const struct hw_samples *samples)
 {
     const struct hw_feed *in = &hw->cluster->input;
-    const int64_t tokens = of_processes(hw, in->worker_tokens_per_s, samples->evaluation);
-    /* Samples a second, rounded to a thousandth: a node's part may be less than one process. */
-    const int64_t thousandths = of_processes(hw, 1000, samples->evaluation);
-    WSC_CHECK(thousandths > 0, "a system without input workers");
-    const wide work_ps = (wide)samples->n * in->sample_ps * 1000;
-    const int64_t begun_ps = (int64_t)(work_ps / slowed(thousandths, slowness));
-    return vtime_add_ps(begun_ps, vtime_duration_ps(samples->n_tokens, slowed(tokens, slowness)));
+    const struct ratio processes = n_processes(hw, samples->evaluation);
+    WSC_CHECK(processes.num > 0, "a system without input workers");
+    const wide begun = (wide)samples->n * in->sample_ps * processes.den / processes.num;
+    return vtime_add_ps(begun < VTIME_END ? (int64_t)begun : VTIME_END,
+                        time_of(samples->n_tokens, in->worker_tokens_per_s, processes));
 }
 
 /* A token of packed texts has attention_span and position_ids too, 32 bits each. */
@@ -93,10 +101,10 @@ int64_t hw_input_ps(const struct hw *hw, int wafer, const struct hw_samples *sam
     const double slowness = hw_input_slowness(hw, wafer);
     const int64_t port = part_of_nodes(hw, in->rate_bytes_per_s, in->nodes);
     if (!hw->cluster->effects.input) return 0;
-    const int64_t made = made_ps(hw, samples, slowness);
+    const int64_t made = made_ps(hw, samples);
     const int64_t bytes = samples->n_tokens * token_bytes(in, samples->evaluation);
-    const int64_t sent = vtime_duration_ps(bytes, slowed(port, slowness));
-    return made > sent ? made : sent;
+    const int64_t sent = vtime_duration_ps(bytes, port);
+    return slowed(made > sent ? made : sent, slowness);
 }
 
 int64_t hw_control_ps(const struct hw *hw)

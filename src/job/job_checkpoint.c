@@ -307,10 +307,10 @@ static enum wsc_err continue_training(struct job_state *s, struct store_file *fi
 static enum wsc_err newest_good(const struct store_folder *folder, char **path)
 {
     enum wsc_err rc = WSC_OK;
-    int64_t step = INT64_MAX;
+    int64_t step;
     int n_bad = 0;
     for (;; n_bad++) {
-        TRY(store_newest(folder, step, path, &step));
+        TRY(store_newest(folder, n_bad, path, &step));
         if (!*path) break;
         rc = store_check(*path);
         if (rc != WSC_FORMAT && rc != WSC_IO) break;

@@ -8,6 +8,7 @@
  * is not of its past is moved away before it begins.  Called by job.c and job_checkpoint.c. */
 #include "job_history.h"
 
+#include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum wsc_err job_history_write(const struct job_state *s, struct store_file *file)
 {
@@ -77,20 +79,26 @@ static enum wsc_err move_to(const char *path, const char *folder)
     return rc;
 }
 
-/* Move every checkpoint of a step above @p last into a folder, which is made when there is one to
- * move.  *@p n: how many were moved. */
-static enum wsc_err move_later(const struct store_folder *from, int64_t last, char **folder, int *n)
+/* Is there a checkpoint of a step above @p last? */
+static enum wsc_err find_later(const struct store_folder *from, int64_t last, char **path)
+{
+    int64_t step = 0;
+    TRY(store_newest(from, 0, path, &step));
+    if (!*path || step > last) return WSC_OK;
+    wsc_free(*path);
+    *path = NULL;
+    return WSC_OK;
+}
+
+/* Move every checkpoint of a step above @p last.  *@p n: how many were moved. */
+static enum wsc_err move_later(const struct store_folder *from, int64_t last, const char *folder,
+                               int *n)
 {
     for (*n = 0;; (*n)++) {
         char *path = NULL;
-        int64_t step = 0;
-        TRY(store_newest(from, INT64_MAX, &path, &step));
-        if (!path || step <= last) {
-            wsc_free(path);
-            return WSC_OK;
-        }
-        enum wsc_err rc = *folder ? WSC_OK : make_folder(from->dir, folder);
-        if (!rc) rc = move_to(path, *folder);
+        TRY(find_later(from, last, &path));
+        if (!path) return WSC_OK;
+        enum wsc_err rc = move_to(path, folder);
         wsc_free(path);
         if (rc) return rc;
     }
@@ -100,20 +108,32 @@ static enum wsc_err move_later(const struct store_folder *from, int64_t last, ch
  */
 static enum wsc_err keep_metrics(const char *dir, const char *folder)
 {
-    enum wsc_err rc = WSC_OK;
-    char *from = wsc_asprintf(WSC_MEM_RUN, "%s/metrics.jsonl", dir), *text = NULL;
+    char *from = wsc_asprintf(WSC_MEM_RUN, "%s/metrics.jsonl", dir);
     char *to = wsc_asprintf(WSC_MEM_RUN, "%s/metrics.jsonl", folder);
-    size_t n = 0;
-    struct stat info;
-    if (!from || !to) {
+    enum wsc_err rc = WSC_OK;
+    if (!from || !to)
         rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name");
-    } else if (!stat(from, &info)) {
-        rc = conf_read_file(from, &text, &n);
-        if (!rc) rc = out_write_text(to, text);
-    }
-    wsc_free(text);
+    else if (!access(from, F_OK))
+        rc = wsc_file_copy(from, to);
     wsc_free(from);
     wsc_free(to);
+    return rc;
+}
+
+/* The metrics first: once the checkpoints are away, the next start finds nothing to set aside. */
+static enum wsc_err set_aside(const char *dir, const struct store_folder *from, int64_t last)
+{
+    char *folder = NULL;
+    int n = 0;
+    TRY(make_folder(dir, &folder));
+    enum wsc_err rc = keep_metrics(dir, folder);
+    if (rc) (void)rmdir(folder);
+    if (!rc) rc = move_later(from, last, folder, &n);
+    if (!rc)
+        WSC_WARNING("%d checkpoint(s) in %s that this training does not resume from were moved to "
+                    "%s, metrics.jsonl was copied there",
+                    n, dir, folder);
+    wsc_free(folder);
     return rc;
 }
 
@@ -122,17 +142,13 @@ enum wsc_err job_set_aside(const struct job_state *s)
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     const bool saves = s->job->values && rc->checkpoint_steps > 0 && s->at.step < s->run.last_step;
     if (comm_rank(s->comm) || !saves) return WSC_OK;
-    char *folder = NULL;
-    int n = 0;
     const bool goes_on = s->checkpoint.start_path && s->at.step &&
                          job_lies_in(s->checkpoint.start_path, rc->model_dir);
+    const int64_t last = goes_on ? s->at.step : -1;
     const struct store_folder from = job_folder(s);
-    enum wsc_err err = move_later(&from, goes_on ? s->at.step : -1, &folder, &n);
-    if (!err && n) err = keep_metrics(rc->model_dir, folder);
-    if (!err && n)
-        WSC_WARNING("%d checkpoint(s) in %s that this training does not resume from were moved to "
-                    "%s, metrics.jsonl was copied there",
-                    n, rc->model_dir, folder);
-    wsc_free(folder);
+    char *later = NULL;
+    TRY(find_later(&from, last, &later));
+    const enum wsc_err err = later ? set_aside(rc->model_dir, &from, last) : WSC_OK;
+    wsc_free(later);
     return err;
 }

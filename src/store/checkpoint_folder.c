@@ -112,17 +112,15 @@ enum wsc_err store_step_path(const struct store_folder *folder, int64_t step, ch
     return checkpoint_path(folder, &(struct step_file){.step = step}, "", path);
 }
 
-enum wsc_err store_newest(const struct store_folder *folder, int64_t below, char **path,
-                          int64_t *step)
+enum wsc_err store_newest(const struct store_folder *folder, int skip, char **path, int64_t *step)
 {
     struct steps s = {0};
     *path = NULL;
     enum wsc_err rc = steps_list(folder, "", &s);
-    while (s.n && s.file[s.n - 1].step >= below)
-        s.n--;
-    if (!rc && s.n) {
-        *step = s.file[s.n - 1].step;
-        rc = checkpoint_path(folder, &s.file[s.n - 1], "", path);
+    if (!rc && s.n > skip) {
+        const struct step_file *file = &s.file[s.n - 1 - skip];
+        *step = file->step;
+        rc = checkpoint_path(folder, file, "", path);
     }
     wsc_free(s.file);
     return rc;
@@ -150,7 +148,8 @@ static enum wsc_err remove_left_over(const struct store_folder *folder)
     return rc;
 }
 
-/* An older checkpoint is removed only if a newer one can be read back. */
+/* An older checkpoint is removed only if a newer one can be read back, which stays itself: a file
+ * with its step and a stamp counts as later. */
 static enum wsc_err check_step(const struct store_folder *folder, int64_t step)
 {
     char *path = NULL;
@@ -168,7 +167,7 @@ static enum wsc_err remove_old(const struct store_folder *folder, int64_t newest
         s.n--;
     if (!rc && s.n > keep) rc = check_step(folder, newest);
     for (int i = 0; s.file && i < s.n - keep && !rc; i++)
-        rc = remove_step(folder, &s.file[i], "");
+        if (s.file[i].step < newest) rc = remove_step(folder, &s.file[i], "");
     wsc_free(s.file);
     return rc;
 }

@@ -29,7 +29,7 @@ static void write_children(struct wsc_text *out, const void *node, const struct 
 #define RATE       .type = CONF_T_DOUBLE, .max = DBL_MAX
 #define POSITIVE   .type = CONF_T_DOUBLE, .positive = true, .max = DBL_MAX
 #define FRACTION   .type = CONF_T_DOUBLE, .positive = true, .max = 1, .below_max = true
-#define STEPS      .type = CONF_T_INT, .min = 1, .max = DBL_MAX
+#define STEPS      .type = CONF_T_INT, .min = 1, .max = 1e15
 #define FLAG       .type = CONF_T_BOOL, .nullable = true, .fallback = "false"
 #define REQUIRED   .required = true
 #define DEFAULT(t) .nullable = true, .fallback = (t)

@@ -358,6 +358,23 @@ TEST(checkpoints, a_restart_does_not_skip_again)
     CU_ASSERT(job_same_values(&m, &straight));
 }
 
+/* A trainer writes a step again under a name with a stamp. */
+TEST(checkpoints, of_two_files_of_a_step_the_good_one_counts)
+{
+    struct spawn_result r;
+    const char *dir = job_path("twice");
+    CU_ASSERT_FATAL(
+        spawn_ok("%s --num_steps 2 --set runconfig.checkpoint_steps=2 --model_dir %s && "
+                 "cd %s && cp checkpoint_2.mdl checkpoint_2_20240101_000000.mdl && "
+                 "truncate -s 1000 checkpoint_2_20240101_000000.mdl",
+                 job_tiny(), dir, dir));
+    spawn_run(&r, "%s --num_steps 1 --model_dir %s", job_tiny(), dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT(strstr(r.out, "checkpoint_2.mdl instead") ||
+              strstr(r.err, "checkpoint_2.mdl instead"));
+    spawn_free(&r);
+}
+
 /* An update that takes the weights out of range: status 4, one line, no checkpoint, on any number
  * of ranks and whether checkpoints are asked for or not. */
 TEST(checkpoints, weights_that_are_not_finite_are_not_written)
@@ -395,6 +412,27 @@ TEST(checkpoints, states_without_weights_are_refused_where_nothing_is_trained)
                   job_tiny(), mode[i], dir);
         T_EQ(r.status, 2);
         CU_ASSERT(strstr(r.err, "without training its weights alone are used") != NULL);
+        spawn_free(&r);
+    }
+}
+
+/* Launchers give an ID to every job. */
+TEST(checkpoints, an_id_without_checkpoints_warns)
+{
+    static const struct {
+        const char *options, *says;
+    } row[] = {{"--numerics none --num_steps 1", "--run_id: --numerics none writes no checkpoints"},
+               {"--numerics none --mode eval --set runconfig.eval_steps=1 "
+                "--set 'eval_input={data_processor: GptHDF5MapDataProcessor, data_dir: a, "
+                "batch_size: 4}'",
+                "--run_id: the mode does not train"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "%s --run_id job-1 --model_dir %s %s", job_tiny(), job_path("id"),
+                  row[i].options);
+        if (r.status) (void)fprintf(stderr, "%s\n", r.err);
+        T_EQ(r.status, 0);
+        CU_ASSERT(strstr(r.err, row[i].says) != NULL || strstr(r.out, row[i].says) != NULL);
         spawn_free(&r);
     }
 }

@@ -410,6 +410,26 @@ TEST(modes, inspect_knows_every_kind_of_file)
     check_inspect("configs/cluster/cs2.yaml", "cluster of CS-2");
 }
 
+/* Beside an extent of 0 the others may be of any size. */
+TEST(modes, inspect_writes_long_shapes)
+{
+    static const char header[] =
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[0,9223372036854775807,9223372036854775807,"
+        "9223372036854775807,9223372036854775807,9223372036854775807,9223372036854775807,"
+        "9223372036854775807],\"data_offsets\":[0,0]},\"b\":{\"dtype\":\"F32\",\"shape\":[2,3],"
+        "\"data_offsets\":[0,24]}}";
+    const uint64_t n = sizeof header - 1;
+    const float data[6] = {0};
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s", job_path("long.safetensors"));
+    FILE *out = fopen(path, "wb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+    CU_ASSERT(fwrite(&n, sizeof n, 1, out) == 1 && fwrite(header, n, 1, out) == 1 &&
+              fwrite(data, sizeof data, 1, out) == 1 && !fclose(out));
+    check_inspect(path, "0 x 9223372036854775807 x 9223372036854775807");
+    check_inspect(path, "2 tensors, 6 elements");
+}
+
 /* A text of another kind gets the command that reads it, not errors of YAML. */
 TEST(modes, inspect_says_who_reads_other_texts)
 {

@@ -182,6 +182,28 @@ TEST(text, pieces_of_any_length_come_out_whole)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* Longer than the blocks in which it is copied. */
+TEST(file, a_copy_has_all_bytes)
+{
+    enum { BYTES = 150000 };
+    char *text = wsc_alloc(WSC_MEM_TEST, BYTES, 1), *bytes = NULL;
+    size_t n = 0;
+    char from[200], to[200];
+    (void)snprintf(from, sizeof from, "%s", case_path("from"));
+    (void)snprintf(to, sizeof to, "%s", case_path("to"));
+    for (int i = 0; i < BYTES; i++)
+        text[i] = (char)(i * 7 + i / 251);
+    T_OK(wsc_file_replace(from, text, BYTES));
+    T_OK(wsc_file_copy(from, to));
+    T_OK(wsc_file_read(WSC_MEM_TEST, to, BYTES, &bytes, &n));
+    CU_ASSERT(n == BYTES && !memcmp(bytes, text, BYTES));
+    wsc_free(bytes);
+    wsc_free(text);
+    CU_ASSERT(wsc_file_copy(case_path("nowhere"), to) == WSC_IO);
+    CU_ASSERT(strstr(wsc_err_message(), "nowhere: cannot be opened") != NULL);
+    CU_ASSERT(!remove(from) && !remove(to));
+}
+
 TEST(file, what_is_replaced_is_whole_and_nothing_stays_beside_it)
 {
     char *bytes = NULL;

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WAFERS = 8, NODES = 3, SHARDS = 4 };
@@ -29,6 +30,30 @@ static enum wsc_err plan(struct hw_faults **f, const struct hw_machine *c, int64
 {
     const struct hw_fault_scope scope = {{WAFERS, NODES, SHARDS}, seed, last_step, -1};
     return hw_faults_create(f, c, &scope);
+}
+
+/* Of any factor: samples of 1 ms and 0.1 ms for their tokens. */
+TEST(hw_faults, a_slow_input_takes_exactly_so_much_longer)
+{
+    static const char *const factor[] = {"3", "300", "700", "10000", "1e6"};
+    for (size_t i = 0; i < sizeof factor / sizeof *factor; i++) {
+        char text[80];
+        const struct hw_samples samples = {.n = 50, .n_tokens = 5000};
+        struct hw_faults *f = NULL;
+        (void)snprintf(text, sizeof text, "slow_input:wafer=2,factor=%s", factor[i]);
+        struct hw_machine c = cluster_with((const char *const[]){text, NULL});
+        c.input.sample_ps = 1000000000;
+        c.input.worker_tokens_per_s = 1000000;
+        c.input.workers = 1;
+        T_OK(plan(&f, &c, 100, 1));
+        hw_faults_move(f, 0);
+        const struct hw hw = {.cluster = &c, .faults = f};
+        const double expected = strtod(factor[i], NULL) * 55e9;
+        T_NEAR((double)hw_input_ps(&hw, 2, &samples), expected, 0);
+        T_NEAR((double)hw_input_ps(&hw, 1, &samples), 55e9, 0);
+        hw_faults_destroy(&f);
+        hw_machine_fini(&c);
+    }
 }
 
 TEST(hw_faults, they_come_and_go_with_their_steps)

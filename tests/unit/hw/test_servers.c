@@ -71,6 +71,21 @@ TEST(hw_servers, loaders_share_the_samples)
     T_EQ(hw_input_ps(&hw, 0, &samples), 480LL * MS);
 }
 
+/* A part of a process need not be a whole number of thousandths. */
+TEST(hw_servers, parts_of_processes_are_exact)
+{
+    struct hw_machine c = with_workers();
+    struct hw hw = {.cluster = &c, .n_csx = 700};
+    const struct hw_samples samples = {.n = 100, .n_tokens = 20000};
+    c.input.sample_ps = MS;
+    c.input.workers_per_node = 1;
+    c.input.nodes = 1;
+    T_EQ(hw_input_ps(&hw, 0, &samples), 700 * (100LL * MS + 20LL * MS));
+    c.input.nodes = 3;
+    hw.n_csx = 4096;
+    T_EQ(hw_input_ps(&hw, 0, &samples), 4096LL * 120 * MS / 3);
+}
+
 /* 1 GB/s of one port for 12 B a token; a node that four systems share leaves a quarter. */
 TEST(hw_servers, input_passes_the_port_of_a_node)
 {

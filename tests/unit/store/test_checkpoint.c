@@ -447,10 +447,10 @@ TEST(checkpoint, newest_is_by_number_and_strict)
     char *path = NULL;
     int64_t step = -1;
     const char *dir = case_path("folder");
-    T_OK(store_newest(folder("/nonexistent/folder"), INT64_MAX, &path, &step));
+    T_OK(store_newest(folder("/nonexistent/folder"), 0, &path, &step));
     CU_ASSERT_PTR_NULL(path);
     CU_ASSERT_EQUAL_FATAL(mkdir(dir, 0777), 0);
-    T_OK(store_newest(folder(dir), INT64_MAX, &path, &step));
+    T_OK(store_newest(folder(dir), 0, &path, &step));
     CU_ASSERT_PTR_NULL(path);
     static const char *const names[] = {
         "checkpoint_0.mdl",    "checkpoint_9.mdl",       "checkpoint_100.mdl",
@@ -462,14 +462,14 @@ TEST(checkpoint, newest_is_by_number_and_strict)
         (void)snprintf(name, sizeof name, "folder/%s", names[i]);
         touch(name);
     }
-    T_OK(store_newest(folder(case_path("folder")), INT64_MAX, &path, &step));
+    T_OK(store_newest(folder(case_path("folder")), 0, &path, &step));
     T_EQ(step, 100);
     T_STR(path, case_path("folder/checkpoint_100.mdl"));
     wsc_free(path);
-    T_OK(store_newest(folder(case_path("folder")), 100, &path, &step));
+    T_OK(store_newest(folder(case_path("folder")), 1, &path, &step));
     T_EQ(step, 9);
     wsc_free(path);
-    T_OK(store_newest(folder(case_path("folder")), 0, &path, &step));
+    T_OK(store_newest(folder(case_path("folder")), 3, &path, &step));
     CU_ASSERT_PTR_NULL(path);
 }
 
@@ -490,11 +490,14 @@ TEST(checkpoint, newest_is_by_step_and_then_by_stamp)
         (void)snprintf(name, sizeof name, "stamps/%s", names[i]);
         touch(name);
     }
-    T_OK(store_newest(folder(case_path("stamps")), INT64_MAX, &path, &step));
+    T_OK(store_newest(folder(case_path("stamps")), 0, &path, &step));
     T_EQ(step, 7);
     T_STR(path, case_path("stamps/checkpoint_7_20240201_000000.mdl"));
     wsc_free(path);
-    T_OK(store_newest(folder(case_path("stamps")), 7, &path, &step));
+    T_OK(store_newest(folder(case_path("stamps")), 2, &path, &step));
+    T_STR(path, case_path("stamps/checkpoint_7.mdl"));
+    wsc_free(path);
+    T_OK(store_newest(folder(case_path("stamps")), 3, &path, &step));
     T_STR(path, case_path("stamps/checkpoint_6_20250101_000000.mdl"));
     wsc_free(path);
 }
@@ -513,14 +516,14 @@ TEST(checkpoint, names_may_be_chosen)
         touch(names[i]);
     const char *dir = wsc_strdup(WSC_MEM_TEST, case_path("named"));
     const struct store_folder bare = {dir, "{step}.final.h5"}, long_one = {dir, "a{step}"};
-    T_OK(store_newest(&bare, INT64_MAX, &path, &step));
+    T_OK(store_newest(&bare, 0, &path, &step));
     T_EQ(step, 40);
     T_STR(path, case_path("named/40.final.h5"));
     wsc_free(path);
-    T_OK(store_newest(&bare, 40, &path, &step));
+    T_OK(store_newest(&bare, 1, &path, &step));
     T_STR(path, case_path("named/9_20240131_235959.final.h5"));
     wsc_free(path);
-    T_OK(store_newest(&long_one, INT64_MAX, &path, &step));
+    T_OK(store_newest(&long_one, 0, &path, &step));
     CU_ASSERT_PTR_NULL(path);
     T_OK(store_step_path(&long_one, 12, &path));
     T_STR(path, case_path("named/a12"));
