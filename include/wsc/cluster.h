@@ -127,6 +127,7 @@ enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
 enum cluster_use_kind {
     CLUSTER_USE_RUN,      /**< one job: steps, evaluations, checkpoints */
     CLUSTER_USE_SWEEP,    /**< steady steps on several numbers of systems */
+    CLUSTER_USE_VALUES,   /**< rates of steady steps over values of a constant */
     CLUSTER_USE_TRAININGS /**< a sweep and complete trainings with checkpoints and failures */
 };
 /** A model on a machine: the input of the functions that report constants without effect. */

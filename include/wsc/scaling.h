@@ -28,6 +28,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** Most sequences of a system that a point may have: every micro-batch of a step is simulated, a
+ *  million of them take seconds to minutes by the size of the model. */
+enum { SCALING_MOST_SEQUENCES = 1000000 };
+
 /** One row of scaling.csv: the steady-state step of a model on a number of systems. */
 struct scaling_row {
     /** Name in tables; borrowed from the sweep. */
@@ -87,7 +91,8 @@ struct scaling_training {
     double flop;          /**< matrix products alone: model_flop_per_token() */
     double flop_useful;   /**< FLOPs of non-zero weights among them */
     double flop_hoffmann; /**< counted as in publications: model_flop_per_token_hoffmann() */
-    /** NaN with sparse weights, of which the law has none; else
+    /** NaN with sparse weights and for models that do not learn the next token, of which the law
+     *  has none; else
      *  expected test loss on the Pile for flop_hoffmann, nats per token: (flop / 5.984e22)^-0.0737
      *  + 0.5066 (Dey et al. 2023, arXiv 2304.03208, section 3.1; a fit to 111M .. 6.7B at 20 tokens
      *  per parameter). */

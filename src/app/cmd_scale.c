@@ -20,13 +20,36 @@
 #include <string.h>
 #include <unistd.h>
 
-/* File name without folder and extension, cut to @p size. */
-static void base_name(const char *path, char *name, int size)
+/* File name without extension, and with the @p n_folders folders it lies in, cut to @p size. */
+static void base_name(const char *path, int n_folders, char *name, int size)
 {
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(name, (size_t)size, "%.*s", size - 1, slash ? slash + 1 : path);
-    char *dot = strrchr(name, '.');
-    if (dot && dot != name) *dot = '\0';
+    const char *from = path + strlen(path);
+    for (int n = -1; from > path && (from[-1] != '/' || ++n < n_folders); from--) {
+    }
+    (void)snprintf(name, (size_t)size, "%.*s", size - 1, from);
+    char *slash = strrchr(name, '/'), *dot = strrchr(name, '.');
+    if (dot && dot != (slash ? slash + 1 : name)) *dot = '\0';
+}
+
+static int find_name(const struct app_sweep *s, int n, const char *name)
+{
+    for (int k = 0; k < n; k++)
+        if (!strcmp(s->name[k], name)) return k;
+    return -1;
+}
+
+/* Models have names of their own in tables and plots: two files of one name in different folders
+ * are called by their folders too. */
+static enum wsc_err name_model(struct app_sweep *s, int i)
+{
+    base_name(s->params[i].file, 0, s->name[i], APP_SWEEP_NAME_BYTES);
+    const int k = find_name(s, i, s->name[i]);
+    if (k < 0) return WSC_OK;
+    base_name(s->params[k].file, 1, s->name[k], APP_SWEEP_NAME_BYTES);
+    base_name(s->params[i].file, 1, s->name[i], APP_SWEEP_NAME_BYTES);
+    if (find_name(s, i, s->name[i]) < 0) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--params: two files are called %s", s->name[i]),
+                        "each file once, under a name or in a folder of its own");
 }
 
 static enum wsc_err load_model(struct app_sweep *s, const char *path)
@@ -40,12 +63,8 @@ static enum wsc_err load_model(struct app_sweep *s, const char *path)
     config->params_path = NULL;
     s->n_models++; /* what a failed load left is freed as well */
     TRY(rc);
-    base_name(path, s->name[i], APP_SWEEP_NAME_BYTES);
     s->model[i] = (struct scaling_model){s->name[i], &s->params[i]};
-    for (int k = 0; k < i; k++)
-        if (!strcmp(s->name[k], s->name[i]))
-            WSC_WARNING("--params: two files are called %s in the tables", s->name[i]);
-    return WSC_OK;
+    return app_reported_once(s->comm, name_model(s, i));
 }
 
 /* Drop the keys of the command line that only say the batch of a system, which an option says
@@ -280,8 +299,11 @@ static enum wsc_err warn_of_idle(struct app_sweep *c, const struct hw_machine *c
         use.params = &c->params[m];
         TRY(app_warn_of_idle(c->name[m], &use, &c->params[m]));
         warn_of_fixed_batches(c, m);
-        const char *why = varied ? cluster_idle_why(&use, varied) : NULL;
-        if (why) WSC_WARNING("%s: --sweep cluster.%s: without effect: %s", c->name[m], varied, why);
+        const struct cluster_use of_values = {CLUSTER_USE_VALUES, use.params, cluster, use.num_csx};
+        const char *why = varied ? cluster_idle_why(&of_values, varied) : NULL;
+        if (why)
+            WSC_WARNING("%s: --sweep cluster.%s: without effect on steady steps: %s", c->name[m],
+                        varied, why);
     }
     return WSC_OK;
 }

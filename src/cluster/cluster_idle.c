@@ -69,6 +69,17 @@ static bool no_training(const struct cluster_use *u)
     return u->kind == CLUSTER_USE_RUN && !zoo_mode_trains(u->params->runconfig.mode);
 }
 
+/* Steady steps move no payloads. */
+static bool no_payloads(const struct cluster_use *u)
+{
+    return u->kind != CLUSTER_USE_RUN;
+}
+
+static bool rates_alone(const struct cluster_use *u)
+{
+    return u->kind == CLUSTER_USE_VALUES;
+}
+
 static bool one_system(const struct cluster_use *u)
 {
     return u->num_csx == 1;
@@ -208,6 +219,14 @@ static const struct {
     {"stream.sparse_gradient_bytes", reduce_off, "effects.reduce is off"},
     {"stream.mask_rate", fixed_masks, "no mask changes"},
     {"stream.mask_rate", boundary_off, "effects.boundary is off"},
+    {"stream.chunk", no_payloads, "nothing is sent on the host"},
+    {"stream.chunks_in_flight", no_payloads, "nothing is sent on the host"},
+    {"stream.keep", no_payloads, "nothing is sent on the host"},
+    {"stream.shares", no_payloads, "nothing is sent on the host"},
+    {"wafer.system_power", rates_alone, "a sweep of values has no energy"},
+    {"swarmx.node_power", rates_alone, "a sweep of values has no energy"},
+    {"memoryx.shard_power", rates_alone, "a sweep of values has no energy"},
+    {"wafer.peak", rates_alone, "a sweep of values has no fraction of the peak"},
     {"swarmx.fanout", one_system, "one system needs no SwarmX node"},
     {"swarmx.link_rate", one_system, "one system needs no SwarmX node"},
     {"swarmx.link_latency", one_system, "one system needs no SwarmX node"},

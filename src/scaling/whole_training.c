@@ -101,5 +101,7 @@ enum wsc_err scaling_training_at(const struct scaling_model *model,
     TRY(scaling_over_schedule(model, cluster, (int64_t)(all / step), &mean));
     const struct scaling_breaks breaks = scaling_breaks_of(cluster, model->params, &mean);
     *out = scaling_training(&mean, tokens, per_param, &breaks);
+    const struct zoo_model *m = &model->params->model;
+    if (m->objective != ZOO_CAUSAL_LM || m->dpo.on) out->loss = NAN; /* the law is of next tokens */
     return WSC_OK;
 }

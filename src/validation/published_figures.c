@@ -317,10 +317,6 @@ static WSC_CHECKED enum wsc_err check_unused(const struct reader *r,
     return WSC_OK;
 }
 
-/* Most sequences of a system: every micro-batch of a step is simulated, a million of them take
- * seconds to minutes by the size of the model. */
-enum { MOST_SEQUENCES = 1000000 };
-
 /* One batch of a row, in @p column: a sequence for each system, no more than can be simulated, and
  * no micro-batch above the share of a system. */
 static WSC_CHECKED enum wsc_err check_batch(const struct reader *r,
@@ -331,11 +327,11 @@ static WSC_CHECKED enum wsc_err check_batch(const struct reader *r,
     if (row->num_csx > batch)
         return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: %lld sequences for %lld systems",
                          PLACE(r, column), (long long)batch, (long long)row->num_csx);
-    if (share > MOST_SEQUENCES)
+    if (share > SCALING_MOST_SEQUENCES)
         return wsc_err_hint(
             WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: %lld sequences of a system, expected at most %d",
-                      PLACE(r, column), (long long)share, MOST_SEQUENCES),
-            "the rate of a larger batch is nearly that of %d sequences", MOST_SEQUENCES);
+                      PLACE(r, column), (long long)share, SCALING_MOST_SEQUENCES),
+            "the rate of a larger batch is nearly that of %d sequences", SCALING_MOST_SEQUENCES);
     if (row->micro_batch > share)
         return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: %lld sequences, a system has %lld",
                          PLACE(r, MICRO_BATCH), (long long)row->micro_batch, (long long)share);

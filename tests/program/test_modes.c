@@ -235,8 +235,9 @@ TEST(modes, constants_that_nothing_reads_warn_by_name)
               "--set model.rope_theta=5 --sweep cluster.retransmit.timeout=1ms..2ms",
               job_path("idle_sweep"));
     expect_warning(&r, "tiny: --set model.rope_theta: without effect: ");
-    expect_warning(&r, "tiny: --sweep cluster.retransmit.timeout: without effect: there is no "
-                       "fault lossy_link\n");
+    expect_warning(
+        &r, "tiny: --sweep cluster.retransmit.timeout: without effect on steady steps: there is no "
+            "fault lossy_link\n");
     spawn_free(&r);
 }
 

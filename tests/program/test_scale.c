@@ -348,6 +348,66 @@ TEST(scale, a_section_instead_of_a_key_is_named)
     expect_error("--sweep cluster.jitter=0,0.1,0", "a value stands twice");
 }
 
+/* Curves of a sweep have rates of steps: no energy, no failures, nothing that the host alone has.
+ */
+TEST(scale, constants_that_no_curve_shows_are_named)
+{
+    static const char *const row[][2] = {
+        {"--sweep cluster.reliability.mtbf_hours=100,1000 --tokens 1B",
+         "--sweep cluster.reliability.mtbf_hours: without effect on steady steps: failures count"},
+        {"--sweep cluster.checkpoint.rate=1e6params/s,1e7params/s --tokens 1B",
+         "--sweep cluster.checkpoint.rate: without effect on steady steps: no checkpoint"},
+        {"--sweep cluster.wafer.system_power=1kW,2kW",
+         "--sweep cluster.wafer.system_power: without effect on steady steps: a sweep of values"},
+        {"--sweep cluster.wafer.peak=1PFLOP/s,2PFLOP/s",
+         "--sweep cluster.wafer.peak: without effect on steady steps: a sweep of values has no"},
+        {"--set cluster.stream.keep=1MB",
+         "--set cluster.stream.keep: without effect: nothing is sent on the host"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1,2 --out %s %s",
+                  job_path("unseen"), row[i][0]);
+        T_EQ(r.status, 0);
+        if (!strstr(r.err, row[i][1])) (void)fprintf(stderr, "%s\n", r.err);
+        CU_ASSERT(strstr(r.err, row[i][1]) != NULL);
+        spawn_free(&r);
+    }
+}
+
+/* The published law is of the next token. */
+TEST(scale, only_models_of_the_next_token_have_an_expected_loss)
+{
+    static const char *const row[] = {"tiny", "bert_tiny", "esm2_35m"};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *dir = job_path("losses");
+        CU_ASSERT_FATAL(spawn_ok("\"$WSC\" scale --params configs/params/%s.yaml --num_csx 1 "
+                                 "--tokens 1B --out %s",
+                                 row[i], dir));
+        char *csv = read_in(dir, "training.csv");
+        const char *line = csv ? strchr(csv, '\n') : NULL;
+        if (!line) abort();
+        for (int k = 0; k < 6; k++)
+            line = strchr(line + 1, ',');
+        line = strchr(line + 1, ',');
+        T_EQ(line[1] == ',', i > 0);
+        wsc_free(csv);
+    }
+}
+
+/* In tables and plots they are models of their own. */
+TEST(scale, files_of_one_name_are_called_by_their_folders)
+{
+    const char *dir = job_path("names");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s/a %s/b && cp configs/params/tiny.yaml %s/a/x.yaml && "
+                             "cp configs/params/bert_tiny.yaml %s/b/x.yaml && "
+                             "\"$WSC\" scale --params %s/a/x.yaml,%s/b/x.yaml --num_csx 1,2 "
+                             "--out %s/out",
+                             dir, dir, dir, dir, dir, dir, dir));
+    CU_ASSERT(spawn_ok("test $(grep -c '^a/x,' %s/out/scaling.csv) = 2 && "
+                       "test $(grep -c '^b/x,' %s/out/scaling.csv) = 2",
+                       dir, dir));
+}
+
 /* A batch that does not grow with the systems is named where it does not divide. */
 TEST(scale, a_fixed_batch_that_does_not_divide_warns)
 {
