@@ -310,6 +310,14 @@ static enum wsc_err parse_phases(struct comm *comm, const struct app_run *o,
     return rc;
 }
 
+/* The params of several phases are not one file of the runconfig style. */
+static enum wsc_err refuse_dump(const struct app_run *o, int n)
+{
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--dump_params: %s has %d phases",
+                                  o->config.params_path, n),
+                        "--phase 1 prints the first one");
+}
+
 /* Phase @p k, 0 where there is no choice. */
 static enum wsc_err run_phase(struct app_call *call, struct app_run *o,
                               const struct params_text *text, int k)
@@ -348,6 +356,7 @@ static enum wsc_err load_and_run(struct app_call *call, struct app_run *o)
     int n = 1;
     enum wsc_err rc = app_read_params(comm, &o->config, &text.bytes, &text.n);
     if (!rc) rc = parse_phases(comm, o, &text, &modes, &n);
+    if (!rc && o->dump_params && n > 1) rc = app_reported_once(comm, refuse_dump(o, n));
     if (o->job.requests && app_share_word(modes.text, "eval")) add_word(&modes, "--requests");
     if (!rc) rc = app_reported_once(comm, app_check_mode(call, modes.text));
     for (int k = 1; k <= n && !rc; k++)

@@ -71,6 +71,10 @@ static void finish_precision(struct zoo_trainer *t, const struct conf_node *trai
  * without training data the job is an evaluation. */
 static void finish_data(struct zoo_trainer *t)
 {
+    if (t->global_micro) {
+        zoo_trainer_put_absent(t, "train_input.micro_batch_size", t->global_micro);
+        zoo_trainer_put_absent(t, "eval_input.micro_batch_size", t->global_micro);
+    }
     if (t->eval)
         zoo_trainer_merge(t, "eval_input", t->eval, t->eval_path);
     else
@@ -80,18 +84,35 @@ static void finish_data(struct zoo_trainer *t)
     if (t->eval) zoo_trainer_put_text(t, "runconfig.mode", "eval", t->eval->pos);
 }
 
-/* The checkpoint of `validate` is for a run that does not train; `fit` may have another one, from
- * which training starts. */
+/* The first checkpoint of a list, or the one in its place; NULL without one. */
+static const struct conf_node *first_checkpoint(struct zoo_trainer *t, const char *path)
+{
+    const struct conf_node *all = t->all_checkpoints;
+    if (conf_node_is_null(all) || (all->kind == CONF_NODE_LIST && !all->n)) return NULL;
+    if (all->kind != CONF_NODE_LIST) return all;
+    if (all->n > 1)
+        conf_diag_warn(t->diag, all->pos, path, "%d checkpoints: the first one is evaluated",
+                       all->n);
+    return all->entry[0].value;
+}
+
+/* The checkpoint of `validate` or `validate_all` is for a run that does not train; `fit` may have
+ * another one, from which training starts. */
 static void finish_checkpoint(struct zoo_trainer *t, const char *mode)
 {
-    const struct conf_node *path = t->val_checkpoint;
+    static const char one[] = "trainer.validate.ckpt_path",
+                      all[] = "trainer.validate_all.ckpt_paths";
     const bool trains = mode ? !strncmp(mode, "train", 5) : t->trains;
-    if (conf_node_is_null(path)) return;
-    if (trains)
-        conf_diag_warn(t->diag, path->pos, "trainer.validate.ckpt_path",
+    const bool has_one = !conf_node_is_null(t->val_checkpoint);
+    const struct conf_node *given = has_one ? t->val_checkpoint : t->all_checkpoints;
+    if (conf_node_is_null(given)) return;
+    if (trains) {
+        conf_diag_warn(t->diag, given->pos, has_one ? one : all,
                        "not used: the run trains; hint: --mode eval");
-    else
-        zoo_trainer_put(t, "runconfig.checkpoint_path", path);
+        return;
+    }
+    const struct conf_node *path = has_one ? given : first_checkpoint(t, all);
+    if (path) zoo_trainer_put(t, "runconfig.checkpoint_path", path);
 }
 
 /* Keep the keys beside `trainer`, which are those of this program. */
@@ -184,6 +205,28 @@ static const char *table_name(const char *section, const char *name)
     return name;
 }
 
+/* Put the flags below @p path, which may be given with dots or as maps, into nested maps. A flag has
+ * three names, csx.debug.x; its own value may be a map. */
+static void open_below(struct conf_doc *doc, struct conf_diag *d, struct conf_node *map,
+                       const char *path, const struct conf_entry *e)
+{
+    const char *dot = strchr(path, '.');
+    const bool is_flag = dot && strchr(dot + 1, '.');
+    char below[CONF_MAX_PATH];
+    if (!is_flag && conf_node_is_null(e->value)) return;
+    if (is_flag || e->value->kind != CONF_NODE_MAP) {
+        if (conf_node_at(map, path))
+            conf_diag_warn(d, e->key_pos, path, "given twice; the last one counts");
+        conf_doc_set_in(doc, d, map, path, e->value);
+        return;
+    }
+    for (int i = 0; i < e->value->n; i++) {
+        const struct conf_entry *inner = &e->value->entry[i];
+        (void)snprintf(below, sizeof below, "%.90s.%.90s", path, inner->key);
+        open_below(doc, d, map, below, inner);
+    }
+}
+
 /* Convert `csx.debug.x: 1` to `csx: {debug: {x: 1}}`. */
 static struct conf_node *open_flags(struct conf_doc *doc, struct conf_diag *d,
                                     const struct conf_node *flags)
@@ -191,8 +234,8 @@ static struct conf_node *open_flags(struct conf_doc *doc, struct conf_diag *d,
     struct conf_node *map = conf_doc_map(doc, flags->pos);
     for (int i = 0; map && i < flags->n; i++) {
         const struct conf_entry *e = &flags->entry[i];
-        if (!strncmp(e->key, "csx.", 4))
-            conf_doc_set_in(doc, d, map, e->key, e->value);
+        if (!strncmp(e->key, "csx.", 4) || !strcmp(e->key, "csx"))
+            open_below(doc, d, map, e->key, e);
         else if (!conf_doc_put(doc, map, e))
             d->no_memory = true;
     }

@@ -192,7 +192,8 @@ static const struct conf_key keys[] = {
          "of a run that does not train, before that of `fit`"),
     TAKE("validate_all.val_dataloaders", "eval_input", val_all,
          "the first one, where `fit` and `validate` have none"),
-    NONE("validate_all.ckpt_paths", "one checkpoint is evaluated, --checkpoint_path"),
+    TAKE("validate_all.ckpt_paths", "runconfig.checkpoint_path", all_checkpoints,
+         "of a run that does not train, the first one, where `validate` has none"),
 };
 /* clang-format on */
 

@@ -101,11 +101,18 @@ ZOO_TRAINER_TAKE(val_checkpoint)
     ((struct zoo_trainer *)trainer)->val_checkpoint = node;
 }
 
-ZOO_TRAINER_TAKE(global_micro_batch)
+ZOO_TRAINER_TAKE(all_checkpoints)
 {
     (void)p;
-    zoo_trainer_put_absent(trainer, key->to, node);
-    zoo_trainer_put_absent(trainer, "eval_input.micro_batch_size", node);
+    (void)key;
+    ((struct zoo_trainer *)trainer)->all_checkpoints = node;
+}
+
+/* What a scope says of its own comes before it, wherever it stands. */
+ZOO_TRAINER_TAKE(global_micro_batch)
+{
+    (void)key;
+    ((struct zoo_trainer *)trainer)->global_micro = node;
     conf_diag_origin(p->diag, "eval_input.micro_batch_size", key->path);
 }
 

@@ -18,4 +18,5 @@ ZOO_TRAINER_TAKE(fit_val);
 ZOO_TRAINER_TAKE(val);
 ZOO_TRAINER_TAKE(val_all);
 ZOO_TRAINER_TAKE(val_checkpoint);
+ZOO_TRAINER_TAKE(all_checkpoints);
 #endif

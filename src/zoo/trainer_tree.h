@@ -20,6 +20,8 @@ struct zoo_trainer {
     const char *eval_path;        /**< the user's key of `eval` */
     enum zoo_eval_rank eval_rank; /**< which key `eval` comes from */
     const struct conf_node *val_checkpoint; /**< validate.ckpt_path; NULL: not given */
+    const struct conf_node *all_checkpoints; /**< validate_all.ckpt_paths; NULL: not given */
+    const struct conf_node *global_micro;    /**< of GlobalFlags; NULL: not given */
     bool trains;                            /**< the file has training data */
     bool scales_groups;                     /**< the schedulers contain a ScalePerParamLR */
 };
