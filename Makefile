@@ -213,6 +213,7 @@ golden-update: $(BUILD)/tests/unit $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(BUILD)/bin/wsc validate --out build/validation >build/validation.txt; \
 	sh tests/figures_doc.sh update build/validation; \
 	rm -rf build/scaling && sh tests/scaling_doc.sh update $(BUILD)/bin/wsc build/scaling && \
+	rm -rf build/faults && sh tests/faults_doc.sh update $(BUILD)/bin/wsc build/faults && \
 	git diff --stat tests/golden docs
 
 ## lint: layers, banned functions, symbols, comments, format, clang-tidy, cppcheck, shell scripts

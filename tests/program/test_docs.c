@@ -4,8 +4,9 @@
  * done; a `run` whose params are in the tree is validated as well.  A line that runs make names
  * targets of the Makefile, one that runs a script a file that exists.  A line `# test: skip`,
  * before a block or in it, leaves out the rest of that block.
- * Generated pages (docs/CONFIG.md, the layers in docs/ARCHITECTURE.md) are compared with a fresh
- * copy.  Links and paths are checked by `make lint` (tests/lint/docs.awk). */
+ * Generated pages (docs/CONFIG.md, the layers in docs/ARCHITECTURE.md, the table of docs/FAULTS.md)
+ * are compared with a fresh copy.  Links and paths are checked by `make lint`
+ * (tests/lint/docs.awk). */
 #include "../support/test.h"
 #include "spawn.h"
 
@@ -292,6 +293,14 @@ TEST(docs, what_the_documents_name_exists)
 TEST(docs, config_page_is_current)
 {
     CU_ASSERT(spawn_ok("\"$WSC\" --help-config | diff - docs/CONFIG.md"));
+}
+
+/* The costs of faults are those of the command above their table. */
+TEST(docs, the_table_of_faults_is_current)
+{
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s/faults_doc", test_tmpdir());
+    CU_ASSERT(spawn_ok("sh tests/faults_doc.sh check \"$WSC\" %s", dir));
 }
 
 /* The picture of the layers is made from the includes; `make docs` writes it again. */
