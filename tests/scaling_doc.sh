@@ -3,8 +3,9 @@
 # The figures of docs/SCALING.md are those that `wsc scale` and `wsc validate` find.
 #   scaling_doc.sh check WSC DIR     differences, status 1 when there are any
 #   scaling_doc.sh update WSC DIR    write them into the page
-# Run in the root of the source tree; DIR must not exist.  Tables between two comments of the page
-# are made of scaling.csv, effects.csv and training.csv, and of rows of docs/VALIDATION.md.
+# Run in the root of the source tree; DIR must not exist.  Tables and sentences between two comments
+# of the page are made of scaling.csv, effects.csv and training.csv, and of rows of
+# docs/VALIDATION.md.
 set -eu
 page=docs/SCALING.md
 wsc=$2
@@ -18,6 +19,25 @@ sweep() {
     shift 2
     "$wsc" scale --params "configs/params/$params.yaml" --num_csx 1,2,4,16,64 --effects \
         --tokens 20xparams "$@" --out "$dir/$name" >"$dir/$name.txt" 2>&1
+}
+
+# column NAME MODEL SYSTEMS COLUMN: a number of scaling.csv
+column() {
+    awk -F, -v model="$2" -v systems="$3" -v name="$4" '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+        $at["model"] == model && $at["num_csx"] == systems { print $at[name] }' "$dir/$1/scaling.csv"
+}
+
+# lost NAME MODEL SYSTEMS: what weak scaling loses, in percent
+lost() {
+    awk -v x="$(column "$1" "$2" "$3" efficiency)" 'BEGIN { printf "%.1f %%", 100 * (1 - x) }'
+}
+
+# slower NAME SYSTEMS: how much slower the 13B model is than in the sweep 13b, in percent
+slower() {
+    awk -v x="$(column "$1" gpt3_13b "$2" tokens_per_s)" \
+        -v of="$(column 13b gpt3_13b "$2" tokens_per_s)" \
+        'BEGIN { printf "%.1f %%", 100 * (1 - x / of) }'
 }
 
 # efficiencies NAME LABEL: a line of the first table
@@ -77,6 +97,10 @@ sweep 1p3b gpt3_1p3b
 sweep 13b gpt3_13b
 sweep 20b gpt3_20b
 sweep strong gpt3_13b --scaling strong --set train_input.batch_size=1024
+"$wsc" scale --params configs/params/gpt3_111m.yaml,configs/params/gpt3_13b.yaml --num_csx 1,16 \
+    --set cluster.jitter=0.024 --out "$dir/jitter" >"$dir/jitter.txt" 2>&1
+"$wsc" scale --params configs/params/gpt3_13b.yaml --num_csx 1,16,64 \
+    --set cluster.activation.rate=37.5GB/s --out "$dir/activation" >"$dir/activation.txt" 2>&1
 
 # of_all LINE: one line for each sweep
 of_all() {
@@ -112,8 +136,15 @@ of_all() {
     published cerebras_gpt_111m_16 "Cerebras-GPT 111M on 16 CS-2, of linear"
     published cerebras_gpt_13b_16 "Cerebras-GPT 13B on 16 CS-2, of linear"
 } >"$dir/published.md"
+{
+    echo "- \`jitter\` 2.4 %: the 111M model loses $(lost jitter gpt3_111m 16) on 16 systems," \
+        "13B $(lost jitter gpt3_13b 16)."
+    echo "- \`activation.rate\` 37.5 GB/s: 13B is slower by $(slower activation 1) on one system," \
+        "$(slower activation 16) on 16 and $(slower activation 64) on 64, because the planner then" \
+        "recomputes more."
+} >"$dir/ends.md"
 awk -v dir="$dir" '
-    /^<!-- (efficiencies|losses|trainings|published) of wsc/ {
+    /^<!-- (ends|efficiencies|losses|trainings|published) of wsc/ {
         print
         while ((getline line < (dir "/" $2 ".md")) > 0) print line
         skip = 1
