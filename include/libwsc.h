@@ -99,7 +99,7 @@ struct libwsc_point {
     double efficiency;       /**< speedup / num_csx */
     int64_t step_time_ps;    /**< virtual time of a step, ps */
     int64_t compute_ps;      /**< of it: computing */
-    int64_t weights_ps;      /**< of it: waiting for weights */
+    int64_t weights_ps;      /**< of it: waiting for weights or spilled activations */
     int64_t reduce_ps;       /**< of it: waiting for the reduction */
     int64_t boundary_ps;     /**< of it: the boundary between steps */
     double mfu;              /**< model FLOPs over the peak of the wafers */

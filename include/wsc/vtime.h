@@ -324,7 +324,8 @@ void vtime_link_arrive(struct vtime_recorder *r, const struct vtime_link *link,
  *  still in flight (reduce), update in MemoryX (boundary), the stream (weights). */
 struct vtime_breakdown {
     int64_t compute_ps;      /**< stages ran */
-    int64_t weights_wait_ps; /**< weights were still streaming */
+    int64_t weights_wait_ps; /**< weights were still streaming, or a stage that had computed waited
+                                  for its spilled activations */
     int64_t reduce_wait_ps;  /**< gradients could not leave faster, or were not yet in MemoryX */
     int64_t boundary_ps;     /**< MemoryX was updating or writing a checkpoint, or systems were
                                   being coordinated */
