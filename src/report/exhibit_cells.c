@@ -63,7 +63,7 @@ enum wsc_err report_exhibit_rows(struct report_cells *c, const struct validation
     for (int i = 0; i < r->n_rows; i++) {
         const struct validation_prediction *p = r->row[i];
         const double error = validation_speed_error(p->ref, p->predicted);
-        char text[OUT_PERCENT_SIZE], machines[REPORT_MACHINES_SIZE];
+        char text[OUT_PERCENT_SIZE], band[REPORT_BAND_SIZE];
         int k = 0;
         c->n_rows++;
         put(c, k++, "%s", p->ref->id);
@@ -75,8 +75,7 @@ enum wsc_err report_exhibit_rows(struct report_cells *c, const struct validation
         put(c, k++, "%s", isfinite(error) ? out_change(text, 1, error) : "-");
         put(c, k++, "%s", p->ref->tolerance);
         put(c, k++, "%s", within(p));
-        put(c, k++, "%.4g..%.4g%s", p->band_low, p->band_high,
-            report_band_machines(p->n_machines, machines));
+        put(c, k++, "%s", report_band(p, band));
         put(c, k++, "%s", kind[p->ref->kind]);
         put(c, k++, "%s", p->ref->release);
     }

@@ -51,6 +51,17 @@ const char *report_band_machines(int n, char text[static REPORT_MACHINES_SIZE])
     return text;
 }
 
+const char *report_band(const struct validation_prediction *p, char text[static REPORT_BAND_SIZE])
+{
+    char machines[REPORT_MACHINES_SIZE];
+    report_band_machines(p->n_machines, machines);
+    if (isfinite(p->band_low))
+        (void)snprintf(text, REPORT_BAND_SIZE, "%.4g..%.4g%s", p->band_low, p->band_high, machines);
+    else
+        (void)snprintf(text, REPORT_BAND_SIZE, "-%s", machines);
+    return text;
+}
+
 /* The last part of a path: "stage_latency". */
 static const char *short_name(const char *path)
 {
@@ -81,7 +92,7 @@ static void comparison_row(const struct validation_table *v, int i, struct cells
                                       [VALIDATION_KIND_CONTEXT] = "context"};
     const struct validation_prediction *p = &v->row[i];
     const struct validation_figure *ref = p->ref;
-    char text[REPORT_MACHINES_SIZE];
+    char text[REPORT_BAND_SIZE];
     c->n = 0;
     add(c, "%s", ref->id);
     add(c, "%s", strcmp(ref->unit, "1") != 0 ? ref->unit : "");
@@ -90,7 +101,7 @@ static void comparison_row(const struct validation_table *v, int i, struct cells
     add_percent(c, validation_speed_error(ref, p->predicted));
     add(c, "%s", within[ref->kind == VALIDATION_KIND_CONTEXT ? 2 : validation_prediction_holds(p)]);
     add(c, "%s", ref->tolerance);
-    add(c, "%.4g..%.4g%s", p->band_low, p->band_high, report_band_machines(p->n_machines, text));
+    add(c, "%s", report_band(p, text));
     add(c, "%s", use[ref->kind]);
     add(c, "%.4g", p->neutral);
     add_percent(c, validation_speed_error(ref, p->neutral));

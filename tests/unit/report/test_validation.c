@@ -75,6 +75,8 @@ static struct validation_table make(struct validation_prediction row[2])
     row[1] = row[0];
     row[1].ref = &ref[1];
     row[1].predicted = 0.2;
+    row[1].band_low = row[1].band_high = NAN;
+    row[1].n_machines = 0;
     return (struct validation_table){.row = row,
                                      .n_rows = 2,
                                      .figure = ref,
@@ -123,7 +125,8 @@ TEST(validation, tables_tell_errors_parts_and_what_was_fitted)
                                        "no apples | <here>",
                                        "3 apples",
                                        fitted,
-                                       "64..256",
+                                       "64..256 (6 of 8 machines)",
+                                       "- (0 of 8 machines)",
                                        "1 rows never fitted, 1 of them outside their tolerance.\n",
                                        band,
                                        "wafer.stage_latency = 2 ms: fitted on something."};
@@ -143,7 +146,7 @@ TEST(validation, files_hold_the_same)
     check_says(csv, "\n\"a,1\",time,h,100.0,128.0,-21.875,90.0,130.0,64.0,256.0,calibration,here,"
                     "few,\"a \"\"paper\"\"\",yes,80.0,"
                     "25.0,0.2,0.25,2,8,4,2,1000,500,200,50,40,100,10,50,30,15,5,0.02\n");
-    check_says(csv, "\nb,boundary,s,0.0,0.2,,0.0,0.1,64.0,256.0,validation,,,s,no,");
+    check_says(csv, "\nb,boundary,s,0.0,0.2,,0.0,0.1,,,validation,,,s,no,");
     CU_ASSERT_PTR_NULL(strstr(csv, "apples"));
     const char *markdown = case_read(case_path("validation/validation.md"));
     check_says(markdown, "| a,1 | h | 100 | 128 | -21.9 % | yes | 10 % | 64..256 (6 of 8 machines) "
