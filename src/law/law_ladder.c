@@ -145,6 +145,7 @@ static enum wsc_err set_steps(const struct law_ladder *l, struct zoo_params *p,
     p->runconfig.max_steps = wanted;
     p->runconfig.num_steps = p->runconfig.num_epochs = CONF_NULL;
     p->runconfig.eval_frequency = wanted;
+    p->runconfig.eval_fraction = 0;
     point->params = n_params;
     point->tokens = wanted * of_step;
     point->flop = flop_per_token * (double)point->tokens;

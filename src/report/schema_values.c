@@ -292,6 +292,13 @@ static void add_micro_batch(struct out_json *j)
     out_json_close(j);
 }
 
+static void add_eval_frequency(struct out_json *j)
+{
+    static const struct conf_key key = {.type = CONF_T_DOUBLE, .min = 0, .max = 1e15};
+    add_number(j, &key);
+    add_type(j, "null");
+}
+
 static void add_lanes(struct out_json *j)
 {
     static const char *const words[] = {"auto"};
@@ -604,6 +611,7 @@ static const struct {
     {"ranges such as 0.0-0.5,0.8-1.0", add_subset},
     {"whole number, auto, null, explore or {explore: {min, max}}", add_micro_batch},
     {"whole number from 1 to 64, auto or null", add_lanes},
+    {"steps, or fraction of the training as 0.25", add_eval_frequency},
     {"list of maps with a name", add_transforms},
     {"name, or map with name, mean, std, a, b, val", add_initializer},
     {"family of the Model Zoo", add_family},

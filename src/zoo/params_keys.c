@@ -481,6 +481,8 @@ static const struct conf_key keys[] = {
     XX(rel_distance_extra_args, "capped or grouped distances")
     XX(constant_pos_embedding, "one position for a picture's tokens")
     XX(dtype, "format of the embeddings")
+    XX(cross_attention_layers, "attention to pictures")
+    XX(extra_ffn_params, "variants of the feed-forward network")
     XX(lr_adjustment_groups, "groups of tensors; write optimizer.adjust_learning_rate")
 #undef XX
     {FIELD(model.attention_qk_norm_layer), CHOICE, DEFAULT("null"),
@@ -653,8 +655,10 @@ static const struct conf_key keys[] = {
      DOC("steps of this run")},
     {FIELD(runconfig.max_steps), INT, NULLABLE, DEFAULT("null"), RANGE(0, MAX_STEPS),
      DOC("last step, counted from the first run")},
-    {FIELD(runconfig.eval_frequency), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),
-     DOC("steps between evaluations in train_and_eval")},
+    {AT("runconfig.eval_frequency", runconfig), SPECIAL(eval_frequency), NULLABLE, DEFAULT("1.0"),
+     .form = "steps, or fraction of the training as 0.25",
+     DOC("steps between evaluations in train_and_eval, or with a point a part of the steps up to "
+         "the last one; 1.0: after the last step; 0: none")},
     {FIELD(runconfig.eval_steps), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),
      DOC("batches of one evaluation; null: all")},
     {FIELD(runconfig.checkpoint_steps), INT, NULLABLE, DEFAULT("0"), RANGE(0, MAX_STEPS),

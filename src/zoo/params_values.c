@@ -8,6 +8,7 @@
 #include <wsc/mem.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -96,6 +97,44 @@ void zoo_write_micro_batch(struct wsc_text *out, const void *input, const struct
 }
 
 /* ---- lanes ---- */
+
+/* As the Model Zoo's YAML reads it, a number with a point is a fraction. */
+void zoo_read_eval_frequency(struct conf_parse *p, const struct conf_key *key,
+                             const struct conf_node *node, void *runconfig)
+{
+    struct zoo_runconfig *rc = runconfig;
+    const char *text = node->kind == CONF_NODE_SCALAR ? node->text : "";
+    char shown[CONF_QUOTE_BYTES];
+    rc->eval_frequency = CONF_NULL;
+    rc->eval_fraction = 0;
+    const bool fraction = strchr(text, '.') && wsc_units_double(text, &rc->eval_fraction) == WSC_OK;
+    if (fraction && rc->eval_fraction > 0 && rc->eval_fraction <= 1) return;
+    if (!fraction && wsc_units_int(text, &rc->eval_frequency) == WSC_OK &&
+        rc->eval_frequency >= 0 && rc->eval_frequency <= INT64_C(1000000000000000))
+        return;
+    conf_diag_error(p->diag, node->pos, key->path,
+                    "expected a whole number of steps, or a fraction of the training above 0.0 and "
+                    "up to 1.0, got %s",
+                    conf_node_describe(node, shown));
+}
+
+void zoo_write_eval_frequency(struct wsc_text *out, const void *runconfig,
+                              const struct conf_layout *at)
+{
+    const struct zoo_runconfig *rc = runconfig;
+    char fraction[40];
+    (void)at;
+    wsc_text_add(out, " ");
+    (void)snprintf(fraction, sizeof fraction, "%.15g", rc->eval_fraction);
+    if (!strchr(fraction, '.') || strtod(fraction, NULL) != rc->eval_fraction)
+        (void)snprintf(fraction, sizeof fraction, "%.17f", rc->eval_fraction);
+    if (rc->eval_fraction == 1)
+        wsc_text_add(out, "1.0");
+    else if (rc->eval_fraction > 0)
+        wsc_text_add(out, "%s", fraction);
+    else
+        wsc_text_add(out, "%lld", (long long)rc->eval_frequency);
+}
 
 void zoo_read_lanes(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                     void *field)

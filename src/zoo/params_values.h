@@ -21,6 +21,10 @@ void zoo_read_data_subset(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *input);
 void zoo_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *field);
+void zoo_read_eval_frequency(struct conf_parse *p, const struct conf_key *key,
+                             const struct conf_node *node, void *runconfig);
+void zoo_write_eval_frequency(struct wsc_text *out, const void *runconfig,
+                              const struct conf_layout *at);
 void zoo_read_lanes(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                     void *field);
 void zoo_read_initializer(struct conf_parse *p, const struct conf_key *key,

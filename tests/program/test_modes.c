@@ -279,6 +279,25 @@ TEST(modes, sequences_may_be_shorter_than_the_positions)
     spawn_free(&r);
 }
 
+/* As in the Model Zoo: steps, a fraction of them, none, or once after the last step. */
+TEST(modes, evaluations_come_by_steps_or_fractions)
+{
+    static const struct {
+        const char *frequency;
+        int evaluations;
+    } row[] = {{"null", 1}, {"4", 2}, {"1", 6}, {"1.0", 1}, {"0.5", 2}, {"0.25", 3}, {"0", 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "%s --mode train_and_eval --max_steps 6 --set runconfig.eval_steps=1 "
+                  "--set runconfig.eval_frequency=%s --model_dir %s",
+                  job_tiny(), row[i].frequency, job_path("evaluations"));
+        T_EQ(r.status, 0);
+        T_EQ(count(r.out, "Avg Eval Loss"), row[i].evaluations);
+        spawn_free(&r);
+    }
+}
+
 static void check_epochs(const char *launch, const char *options, int steps, const char *said)
 {
     struct spawn_result r;
