@@ -62,6 +62,8 @@ struct comm_peer {
     struct comm_beat newest;
     size_t n_read; /* bytes of the beat that is arriving */
     char partial[sizeof(struct comm_beat)];
+    size_t n_unsent; /* bytes at the end of the beat that is being sent */
+    char sending[sizeof(struct comm_beat)];
 };
 
 /* The heartbeats of one rank. Rank 0 has a peer for every other rank; other ranks have rank 0 as
@@ -142,7 +144,7 @@ static _Noreturn void lost(const struct comm_watch *w, const struct comm_peer *p
 /* ---- beats ----------------------------------------------------------------------------------- */
 
 /* One beat to a peer. */
-static void send_beat(struct comm_watch *w, const struct comm_peer *p, bool leaves)
+static void send_beat(struct comm_watch *w, struct comm_peer *p, bool leaves)
 {
     struct comm_beat b = {.rank = w->rank,
                           .leaves = leaves,
@@ -154,8 +156,7 @@ static void send_beat(struct comm_watch *w, const struct comm_peer *p, bool leav
     (void)pthread_mutex_lock(&w->lock);
     (void)snprintf(b.text, sizeof b.text, "%s", w->text);
     (void)pthread_mutex_unlock(&w->lock);
-    /* A full buffer loses this beat, and a closed connection is noticed when reading. */
-    (void)send(p->fd, &b, sizeof b, MSG_NOSIGNAL | MSG_DONTWAIT);
+    p->n_unsent = comm_send_whole(p->fd, &b, sizeof b, p->sending, p->n_unsent);
 }
 
 /* True when the beat has the token of the job and a rank of it: any process may connect to an open
@@ -183,6 +184,7 @@ static void close_connection(struct comm_peer *p)
 {
     if (p->fd >= 0) (void)close(p->fd);
     p->fd = -1;
+    p->n_read = p->n_unsent = 0;
 }
 
 /* Read what has arrived from a peer; a beat may arrive in pieces. */

@@ -374,6 +374,12 @@ void comm_watch_moved(struct comm_watch *w);
 /* Report that the main thread waits for @p text; NULL: it works again. */
 void comm_watch_waits(struct comm_watch *w, const char *text);
 
+/* comm_whole.c */
+/* Send without waiting what an earlier call left, then @p record of @p bytes. @p sending (@p bytes)
+ * has the record that is being sent, @p n_unsent of whose bytes are left; returns their new number.
+ * A record for which the buffer has no room at all is lost. */
+size_t comm_send_whole(int fd, const void *record, size_t bytes, char *sending, size_t n_unsent);
+
 /* Return WSC_MPI from the calling function, with the text of MPI, when @p call fails. */
 #define TRY_MPI(call)                                                                              \
     do {                                                                                           \
