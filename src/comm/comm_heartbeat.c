@@ -75,6 +75,7 @@ struct comm_watch {
     int listener;
     struct comm_peer *peer; /* owned: on rank 0 one for each rank, else rank 0 alone */
     int n_peers;
+    struct pollfd *fds; /* owned: one for each peer, then the listener's */
     pthread_t thread;
     bool started;
     atomic_bool stop, waits;
@@ -103,6 +104,14 @@ void comm_watch_waits(struct comm_watch *w, const char *text)
     atomic_store(&w->waits, text != NULL);
 }
 
+/* What the main thread waits for, or last waited for. */
+static void copy_text(struct comm_watch *w, char text[TEXT_BYTES])
+{
+    (void)pthread_mutex_lock(&w->lock);
+    memcpy(text, w->text, TEXT_BYTES);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
 /* ---- ends ------------------------------------------------------------------------------------ */
 
 /* Print and exit at once: the main thread may be anywhere, also inside MPI. The launcher ends the
@@ -115,8 +124,9 @@ static _Noreturn void give_up(const char *what)
 }
 
 /* Append "; rank 3: wafer 0 waits for role 2 to send weights" for each rank that waits. */
-static void append_waits(const struct comm_watch *w, char *text, size_t size)
+static void append_waits(struct comm_watch *w, char *text, size_t size)
 {
+    char own[TEXT_BYTES];
     size_t used = strlen(text);
     int named = 0;
     for (int i = 0; i < w->n_peers && named < NAMED_WAITS && used < size; i++) {
@@ -127,12 +137,13 @@ static void append_waits(const struct comm_watch *w, char *text, size_t size)
         named++;
     }
     if (!atomic_load(&w->waits) || used >= size) return;
-    (void)snprintf(text + used, size - used, "; rank %d: %s", w->rank, w->text);
+    copy_text(w, own);
+    (void)snprintf(text + used, size - used, "; rank %d: %s", w->rank, own);
 }
 
 /* End the process because a peer is silent; the message has the known part of the wait-for graph.
  */
-static _Noreturn void lost(const struct comm_watch *w, const struct comm_peer *p, const char *how)
+static _Noreturn void lost(struct comm_watch *w, const struct comm_peer *p, const char *how)
 {
     char text[2048];
     (void)snprintf(text, sizeof text, "rank %d on %s %s", p->rank,
@@ -153,9 +164,7 @@ static void send_beat(struct comm_watch *w, struct comm_peer *p, bool leaves)
     if (p->fd < 0) return;
     memcpy(b.token, w->invitation.token, sizeof b.token);
     (void)snprintf(b.host, sizeof b.host, "%s", w->host);
-    (void)pthread_mutex_lock(&w->lock);
-    (void)snprintf(b.text, sizeof b.text, "%s", w->text);
-    (void)pthread_mutex_unlock(&w->lock);
+    copy_text(w, b.text);
     p->n_unsent = comm_send_whole(p->fd, &b, sizeof b, p->sending, p->n_unsent);
 }
 
@@ -334,8 +343,9 @@ static void restart_deadlines(struct comm_watch *w, double now)
 }
 
 /* Wait up to @p ms for beats and new connections, and read them. */
-static void wait_for_beats(struct comm_watch *w, struct pollfd *fds, int ms)
+static void wait_for_beats(struct comm_watch *w, int ms)
 {
+    struct pollfd *fds = w->fds;
     for (int i = 0; i < w->n_peers; i++)
         fds[i] = (struct pollfd){.fd = w->peer[i].fd, .events = POLLIN};
     fds[w->n_peers] = (struct pollfd){.fd = w->listener, .events = POLLIN};
@@ -350,10 +360,9 @@ static void *run_watch(void *arg)
 {
     struct comm_watch *w = arg;
     const double period_s = w->limit_s / BEATS_PER_LIMIT;
-    struct pollfd *fds = wsc_alloc(WSC_MEM_COMM, (size_t)w->n_peers + 1, sizeof *fds);
     double beat_s = 0, before = wsc_clock_s();
-    while (fds && !atomic_load(&w->stop)) {
-        wait_for_beats(w, fds, 50);
+    while (!atomic_load(&w->stop)) {
+        wait_for_beats(w, 50);
         const double now = wsc_clock_s();
         if (now - before > w->limit_s / 2) restart_deadlines(w, now);
         before = now;
@@ -364,7 +373,6 @@ static void *run_watch(void *arg)
         check_peers(w, now);
         if (w->rank == 0) check_moves(w, now);
     }
-    wsc_free(fds);
     return NULL;
 }
 
@@ -427,6 +435,7 @@ static enum wsc_err make(struct comm *comm, double limit_s, struct comm_watch **
     w->n_peers = comm->rank ? 1 : comm->size - 1;
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)gethostname(w->host, sizeof w->host - 1);
+    TRY_NEW(w->fds, WSC_MEM_COMM, w->n_peers + 1);
     TRY_NEW(w->peer, WSC_MEM_COMM, w->n_peers);
     for (int i = 0; i < w->n_peers; i++)
         w->peer[i] = (struct comm_peer){.fd = -1, .rank = -1};
@@ -484,5 +493,6 @@ void comm_watch_end(struct comm *comm)
     if (w->listener >= 0) (void)close(w->listener);
     (void)pthread_mutex_destroy(&w->lock);
     wsc_free(w->peer);
+    wsc_free(w->fds);
     wsc_free(w);
 }
