@@ -77,7 +77,9 @@ _Noreturn void comm_abort(int status);
 enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes) WSC_CHECKED;
 /** Agree on one error: every rank returns the code of the lowest rank that failed, and *@p reports
  * is true on the one rank that should print its message. Collective: every rank must call it,
- * failed or not. The error trace of the other ranks is lost. */
+ * failed or not. The error trace of the other ranks is lost. An error of MPI ends the job here, in
+ * comm_max() and in comm_subgroup(), because ranks without a common result would take different
+ * branches. */
 enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *reports) WSC_CHECKED;
 /** Collect @p n items of @p bytes each on all ranks (an all-gather). Rank i modulo the number of
  *  ranks provides item i; afterwards every rank has all items at @p items. Collective. @p bytes is

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Collectives over all ranks, for start-up and results only: none is on the data path. A rank that
- * waits in a collective reports it in its heartbeat. */
+ * waits in a collective reports it in its heartbeat. Where an error of MPI would leave a
+ * rank with a value of its own, and so in another branch than the other ranks, the job ends. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -65,8 +66,8 @@ enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *reports)
     *reports = rc != WSC_OK;
     if (!comm->use_mpi) return rc;
     comm_watch_waits(comm->watch, "all ranks compare their errors");
-    (void)reduce_all(comm, &first.rank, 1, MPI_INT, MPI_MIN, comm->world);
-    if (first.rank < comm->size) (void)broadcast(comm, &first.rc, 1, MPI_INT, first.rank);
+    NEED_MPI(reduce_all(comm, &first.rank, 1, MPI_INT, MPI_MIN, comm->world));
+    if (first.rank < comm->size) NEED_MPI(broadcast(comm, &first.rc, 1, MPI_INT, first.rank));
     comm_watch_waits(comm->watch, NULL);
     *reports = comm->rank == first.rank;
     return first.rank < comm->size ? (enum wsc_err)first.rc : WSC_OK;
@@ -88,7 +89,7 @@ int64_t comm_max(struct comm *comm, int64_t value)
     long long all = value;
     if (!comm->use_mpi) return value;
     comm_watch_waits(comm->watch, "all ranks compare a number");
-    (void)reduce_all(comm, &all, 1, MPI_LONG_LONG, MPI_MAX, comm->world);
+    NEED_MPI(reduce_all(comm, &all, 1, MPI_LONG_LONG, MPI_MAX, comm->world));
     comm_watch_waits(comm->watch, NULL);
     return all;
 }
@@ -99,10 +100,10 @@ const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size)
     *size = 1;
     if (!comm->use_mpi) return NULL;
     if (comm->subgroup != MPI_COMM_NULL) (void)MPI_Comm_free(&comm->subgroup);
-    (void)MPI_Comm_split(comm->world, member ? 0 : MPI_UNDEFINED, comm->rank, &comm->subgroup);
+    NEED_MPI(MPI_Comm_split(comm->world, member ? 0 : MPI_UNDEFINED, comm->rank, &comm->subgroup));
     if (comm->subgroup == MPI_COMM_NULL) return NULL;
-    (void)MPI_Comm_rank(comm->subgroup, rank);
-    (void)MPI_Comm_size(comm->subgroup, size);
+    NEED_MPI(MPI_Comm_rank(comm->subgroup, rank));
+    NEED_MPI(MPI_Comm_size(comm->subgroup, size));
     return &comm->subgroup;
 }
 

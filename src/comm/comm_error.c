@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Converts errors of MPI to errors of the program, raises the error of fibers that all wait, and
  * ends all ranks. MPI is set to return errors; TRY_MPI() in comm_state.h raises them here, with the
- * failed call. */
+ * failed call, and NEED_MPI() ends the job. */
 #include "comm_state.h"
 
 #include <stdio.h>
@@ -24,6 +24,14 @@ enum wsc_err comm_raise_mpi(int mpi_rc, const char *call, const char *file, int 
     int length = 0;
     (void)MPI_Error_string(mpi_rc, text, &length);
     return wsc_err_raise(WSC_MPI, file, line, "%s: %s", call, text);
+}
+
+void comm_end_after(int mpi_rc, const char *call, const char *file, int line)
+{
+    const enum wsc_err rc = comm_raise_mpi(mpi_rc, call, file, line);
+    (void)fprintf(stderr, "wsc: error: %s\n", wsc_err_message());
+    wsc_err_show_trace();
+    comm_abort(wsc_err_exit_status(rc));
 }
 
 void comm_describe_waits(const struct comm *comm, char *text, size_t size)

@@ -387,6 +387,13 @@ size_t comm_send_whole(int fd, const void *record, size_t bytes, char *sending, 
         if (mpi_rc_ != MPI_SUCCESS) return comm_raise_mpi(mpi_rc_, #call, __FILE__, __LINE__);     \
     } while (0)
 enum wsc_err comm_raise_mpi(int mpi_rc, const char *call, const char *file, int line);
+/* End the job, with the text of MPI, when @p call fails: for results that all ranks must have. */
+#define NEED_MPI(call)                                                                             \
+    do {                                                                                           \
+        int mpi_rc_ = (call);                                                                      \
+        if (mpi_rc_ != MPI_SUCCESS) comm_end_after(mpi_rc_, #call, __FILE__, __LINE__);            \
+    } while (0)
+_Noreturn void comm_end_after(int mpi_rc, const char *call, const char *file, int line);
 /* What the fibers of this rank wait for: "wafer 3 waits for role 1 to send weights; ..." */
 void comm_describe_waits(const struct comm *comm, char *text, size_t size);
 /* WSC_DEADLOCK with comm_describe_waits(). */

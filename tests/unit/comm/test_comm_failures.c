@@ -5,7 +5,13 @@
 #include "../../support/test.h"
 #include "../base/scarce.h"
 
-static bool replaced; /* the functions below do nothing */
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The functions below do nothing; those that comm_collectives.c calls fail. */
+static bool replaced;
 
 int MPI_Bcast(void *x, int n, MPI_Datatype type, int root, MPI_Comm ranks)
 {
@@ -16,6 +22,24 @@ int MPI_Reduce(const void *x, void *sum, int n, MPI_Datatype type, MPI_Op op, in
                MPI_Comm ranks)
 {
     return replaced ? MPI_SUCCESS : PMPI_Reduce(x, sum, n, type, op, root, ranks);
+}
+
+int MPI_Iallreduce(const void *x, void *sum, int n, MPI_Datatype type, MPI_Op op, MPI_Comm ranks,
+                   MPI_Request *request)
+{
+    return replaced ? MPI_ERR_OTHER : PMPI_Iallreduce(x, sum, n, type, op, ranks, request);
+}
+
+int MPI_Comm_split(MPI_Comm ranks, int color, int key, MPI_Comm *out)
+{
+    return replaced ? MPI_ERR_OTHER : PMPI_Comm_split(ranks, color, key, out);
+}
+
+int MPI_Error_string(int code, char *text, int *length)
+{
+    if (!replaced) return PMPI_Error_string(code, text, length);
+    *length = snprintf(text, MPI_MAX_ERROR_STRING, "the network is gone");
+    return MPI_SUCCESS;
 }
 
 /* Rank 0 listens nowhere, so that this rank is not watched. */
@@ -41,4 +65,60 @@ TEST(comm_failures, heartbeats_without_memory_do_not_start)
     T_OK(start_and_end());
     replaced = false;
     T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
+}
+
+/* ---- collectives ----------------------------------------------------------------------------- */
+
+static void agree(struct comm *comm)
+{
+    bool reports;
+    (void)!comm_agree(comm, WSC_OK, &reports);
+}
+
+static void compare(struct comm *comm)
+{
+    (void)comm_max(comm, 3);
+}
+
+static void group(struct comm *comm)
+{
+    int rank, size;
+    (void)comm_subgroup(comm, true, &rank, &size);
+}
+
+/* The exit status of a process that calls, and what it writes to stderr. */
+static int last_words(void (*call)(struct comm *comm), char *text, size_t size)
+{
+    struct comm comm = {
+        .use_mpi = true, .rank = 1, .size = 2, .world = MPI_COMM_NULL, .subgroup = MPI_COMM_NULL};
+    int end[2], status = 0;
+    ssize_t n = 0, got;
+    CU_ASSERT_FATAL(!pipe(end));
+    (void)fflush(NULL);
+    const pid_t child = fork();
+    if (!child) {
+        (void)dup2(end[1], STDERR_FILENO);
+        replaced = true;
+        call(&comm);
+        _exit(0);
+    }
+    (void)close(end[1]);
+    while (n < (ssize_t)size - 1 && (got = read(end[0], text + n, size - 1 - (size_t)n)) > 0)
+        n += got;
+    text[n] = '\0';
+    (void)close(end[0]);
+    CU_ASSERT(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A rank with a value of its own would take another branch than the others. */
+TEST(comm_failures, ranks_without_a_common_result_end)
+{
+    void (*const call[])(struct comm * comm) = {agree, compare, group};
+    char text[1024];
+    for (size_t i = 0; i < sizeof call / sizeof *call; i++) {
+        T_EQ(last_words(call[i], text, sizeof text), wsc_err_exit_status(WSC_MPI));
+        CU_ASSERT(strstr(text, "wsc: error: ") == text);
+        CU_ASSERT(strstr(text, "the network is gone") != NULL);
+    }
 }
