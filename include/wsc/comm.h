@@ -251,7 +251,7 @@ struct comm_link_spec {
 };
 /** Open a link from role @p src to role @p dst.  Every rank opens the same links in the same order
  *  (the count is the MPI tag); *@p out is NULL where neither end is local.  Owned by comm until
- *  comm_destroy().  Not blocking.  WSC_NOMEM, WSC_MPI. */
+ *  comm_destroy().  Not blocking.  WSC_NOMEM; WSC_MPI, also when MPI has no tag left. */
 enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, int dst,
                             const struct comm_link_spec *spec) WSC_CHECKED;
 /** Set rate, latency and loss of the link from @p spec, from the next message on. @p link may be

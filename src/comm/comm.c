@@ -7,6 +7,7 @@
 #include <wsc/check.h>
 #include <wsc/units.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,17 @@ static enum wsc_err learn_hosts(struct comm *comm)
     return choose_ahead(comm);
 }
 
+/* The largest tag differs between MPI libraries and networks; the standard promises 32767.
+ * MPI has it as an attribute of this communicator alone. */
+static enum wsc_err learn_tags(struct comm *comm)
+{
+    const int *largest = NULL;
+    int has = 0;
+    TRY_MPI(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest, &has));
+    if (has) comm->max_links = *largest;
+    return WSC_OK;
+}
+
 /* If MPI was started by the caller (a test), it is not finalized here either. */
 static enum wsc_err start_mpi(struct comm *comm)
 {
@@ -61,6 +73,7 @@ static enum wsc_err start_mpi(struct comm *comm)
     TRY_MPI(MPI_Comm_set_errhandler(comm->world, MPI_ERRORS_RETURN));
     TRY_MPI(MPI_Comm_rank(comm->world, &comm->rank));
     TRY_MPI(MPI_Comm_size(comm->world, &comm->size));
+    TRY(learn_tags(comm));
     return learn_hosts(comm);
 }
 
@@ -133,6 +146,7 @@ enum wsc_err comm_create(struct comm **out, bool use_mpi)
     struct comm *comm = *out;
     comm->size = 1;
     comm->use_mpi = use_mpi;
+    comm->max_links = INT_MAX;
     comm->world = comm->subgroup = MPI_COMM_NULL;
     enum wsc_err rc = comm_workers_create(comm, 1);
     if (!rc) rc = start(comm);

@@ -21,8 +21,13 @@ enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, 
 {
     WSC_CHECK(src >= 0 && src < comm->n_roles && dst >= 0 && dst < comm->n_roles,
               "link from role %d to role %d of %d", src, dst, comm->n_roles);
-    int id = comm->n_links++;
     *out = NULL;
+    if (comm->n_links >= comm->max_links)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_MPI, "link %s: no MPI tag is left after %d links", spec->name,
+                      comm->n_links),
+            "continue from a checkpoint; a run without faults opens its links once");
+    int id = comm->n_links++;
     bool src_local = comm_is_local(comm, src), dst_local = comm_is_local(comm, dst);
     if (!src_local && !dst_local) return WSC_OK;
     struct comm_link *link;

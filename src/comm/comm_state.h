@@ -190,8 +190,9 @@ struct comm {
     int *rank_of_role;                  /* owned, n_roles */
     int *host_of_rank;                  /* owned, size */
     char (*host_name)[COMM_HOST_BYTES]; /* owned, size */
-    /* number of links of the job on any rank: the MPI tag of the next one */
-    int n_links;
+    /* number of links of the job on any rank, which is the MPI tag of the next one, and number for
+     * which MPI has tags */
+    int n_links, max_links;
     struct comm_link *links; /* owned list of the links with an end on this rank */
     struct comm_buf *free_bufs;
     int64_t free_buf_bytes;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Messages between ranks: sizes around the chunk, order, all pairs at once, collectives. */
+#include "../../src/comm/comm_state.h"
 #include "../support/test.h"
 
 #include <wsc/clock.h>
@@ -455,6 +456,18 @@ TEST(comm_mpi, the_largest_value_of_all_ranks)
     CU_ASSERT(test_agree(up && down));
     comm_destroy(&comm);
     CU_ASSERT(test_agree(wsc_mem_in_use(WSC_MEM_COMM) == 0));
+}
+
+/* MPI promises the tags up to 32767. */
+TEST(comm_mpi, links_are_as_many_as_the_tags_of_mpi)
+{
+    struct comm *comm = NULL;
+    const int *largest = NULL;
+    int has = 0;
+    CU_ASSERT_FATAL(test_agree(comm_create(&comm, true) == WSC_OK));
+    (void)MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest, &has);
+    CU_ASSERT(test_agree(has && *largest >= 32767 && comm->max_links == *largest));
+    comm_destroy(&comm);
 }
 
 /* The last rank comes a second late; the others may spin for a while, not all of the time. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Failures at the start and in collective calls of a job of two ranks. MPI is not started: its
- * functions are replaced here while a test asks for it, through its profiling interface. */
+/* Failures of a job: heartbeats without memory, links without a tag, collective calls. MPI is not
+ * started: its functions are replaced here while a test asks for it, through its profiling
+ * interface. */
 #include "../../../src/comm/comm_state.h"
 #include "../../support/test.h"
 #include "../base/scarce.h"
@@ -64,6 +65,26 @@ TEST(comm_failures, heartbeats_without_memory_do_not_start)
     }
     T_OK(start_and_end());
     replaced = false;
+    T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+/* Trees that are formed again open new links, each with a tag of its own. */
+TEST(comm_failures, links_end_with_the_tags_of_mpi)
+{
+    static const struct comm_link_spec spec = {.name = "weights"};
+    struct comm *comm = NULL;
+    struct comm_link *link = NULL;
+    T_OK(comm_create(&comm, false));
+    T_OK(comm_place(comm, 2, (int[]){0, 0}));
+    comm->max_links = 3;
+    for (int i = 0; i < 3; i++)
+        T_OK(comm_link_open(comm, &link, 0, 1, &spec));
+    T_EQ(comm_link_open(comm, &link, 1, 0, &spec), WSC_MPI);
+    CU_ASSERT_PTR_NULL(link);
+    CU_ASSERT(strstr(wsc_err_message(), "link weights: no MPI tag is left after 3 links") != NULL);
+    comm_destroy(&comm);
     T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
 }
 
