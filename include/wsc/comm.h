@@ -208,7 +208,7 @@ enum { COMM_MAX_WORKERS = 64 };
  *  1. It is OMP_NUM_THREADS when set (at most 1024, whatever @p most is), otherwise the processors
  *  of this process, but at most @p most. The processors are those on which it may run, each divided
  *  by the ranks of the job that may run there too (known after comm_create()), within the quota of
- *  its control group. */
+ *  its control group and of those above it. */
 int comm_threads(int most);
 /** Independent items of work that the threads of a process take one after the other. */
 struct comm_items {
@@ -224,7 +224,7 @@ struct comm_items {
 int comm_compute_items(int n_threads, const struct comm_items *items);
 /** Processors on which this process may run, whoever else may; at least 1. */
 int comm_allowed_processors(void);
-/** Quota of this process's control group, in processors; 0: none. */
+/** Smallest quota of this process's control group and of those above it, in processors; 0: none. */
 double comm_quota_of_processors(void);
 /** True when @p role lives on this rank. */
 bool comm_is_local(const struct comm *comm, int role);

@@ -17,14 +17,7 @@ static double n_own = -1; /* processors of this process; below 0: not computed y
 
 double comm_quota_of_processors(void)
 {
-    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
-    char line[64] = "", *end;
-    if (!file) return 0;
-    if (!fgets(line, sizeof line, file)) *line = '\0';
-    (void)fclose(file);
-    /* In microseconds; without a quota the file says `max`. */
-    const long long quota = strtoll(line, &end, 10), period = strtoll(end, NULL, 10);
-    return quota > 0 && period > 0 ? (double)quota / (double)period : 0;
+    return comm_quota_in("/proc/self/cgroup", "/sys/fs/cgroup");
 }
 
 int comm_allowed_processors(void)
@@ -57,6 +50,7 @@ enum wsc_err comm_share_processors(MPI_Comm here)
         TRY_MPI(MPI_Allreduce(has, n_sharers, CPU_SETSIZE, MPI_INT, MPI_SUM, here));
         TRY_MPI(MPI_Comm_size(here, &n_here));
     }
+    /* The ranks of a host are mostly in one group. A rank in a group of its own counts too few. */
     const double quota = comm_quota_of_processors() / n_here;
     n_own = add_up(&mask, n_sharers);
     if (quota > 0 && quota < n_own) n_own = quota;

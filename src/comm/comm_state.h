@@ -263,6 +263,11 @@ enum wsc_err comm_workers_run(struct comm *comm);
  * the ranks of this host; MPI_COMM_NULL: the process is the only one. */
 enum wsc_err comm_share_processors(MPI_Comm here);
 
+/* comm_quota.c */
+/* The smallest quota of the control group that the file @p groups names, and of the groups above
+ * it up to @p root, a folder, in processors; 0: none. */
+double comm_quota_in(const char *groups, const char *root);
+
 /* comm_hosts.c: collective; fills host_of_rank and host_name, *n_here: ranks on this host */
 enum wsc_err comm_hosts_learn(struct comm *comm, int *n_here);
 
