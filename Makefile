@@ -104,8 +104,8 @@ $(BUILD)/bin/wsc $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/program $
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/program: LDLIBS += $(shell pkg-config --libs cunit 2>/dev/null)
-# Memory that runs out: tests/unit/base/scarce.h.
-$(BUILD)/tests/unit: LDFLAGS += -Wl,--wrap=calloc,--wrap=malloc
+# Memory that runs out: tests/unit/base/scarce.h.  A host of many processors: test_comm_processors.c.
+$(BUILD)/tests/unit: LDFLAGS += -Wl,--wrap=calloc,--wrap=malloc,--wrap=sched_getaffinity
 
 $(lib): $(call obj,$(lib.c))
 	$(call say,AR,$@)

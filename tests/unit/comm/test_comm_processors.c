@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Processors of this process: quotas of control groups in a folder like /sys/fs/cgroup. */
+/* Processors of this process: quotas of control groups in a folder like /sys/fs/cgroup; the mask of
+ * a host of 5000 processors, for which the linker sends sched_getaffinity() of the library here
+ * (--wrap in the Makefile). */
 #include "../../../src/comm/comm_state.h"
 #include "../../support/test.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -50,4 +54,33 @@ TEST(comm_processors, the_smallest_quota_of_the_group_and_those_above_counts)
     T_NEAR(quota_with("0::/\n"), 4, 1e-12);
     T_NEAR(quota_with("4:memory:/user.slice\n"), 4, 1e-12);
     T_NEAR(quota_with("0::/user.slice\n"), 2.5, 1e-12);
+}
+
+enum { PROCESSORS_OF_LARGE_HOST = 5000 };
+static bool is_large_host;
+
+int __real_sched_getaffinity(pid_t process, size_t bytes, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t process, size_t bytes, cpu_set_t *set);
+
+int __wrap_sched_getaffinity(pid_t process, size_t bytes, cpu_set_t *set)
+{
+    if (!is_large_host) return __real_sched_getaffinity(process, bytes, set);
+    if (bytes * CHAR_BIT < PROCESSORS_OF_LARGE_HOST) {
+        errno = EINVAL;
+        return -1;
+    }
+    CPU_ZERO_S(bytes, set);
+    CPU_SET_S(7, bytes, set);
+    CPU_SET_S(1500, bytes, set);
+    CPU_SET_S(PROCESSORS_OF_LARGE_HOST - 1, bytes, set);
+    return 0;
+}
+
+TEST(comm_processors, a_host_may_have_more_than_1024)
+{
+    is_large_host = true;
+    T_EQ(comm_allowed_processors(), 3);
+    is_large_host = false;
+    CU_ASSERT(comm_allowed_processors() >= 1);
+    T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
 }
