@@ -637,7 +637,7 @@ struct zoo_runconfig {
     enum zoo_mode mode;
     char *model_dir, *checkpoint_path; /**< NULL checkpoint_path = none; owned */
     char *checkpoint_name;             /**< with one "{step}"; owned */
-    int64_t num_csx;              /**< systems, 1 to 4096 */
+    int64_t num_csx;                   /**< systems, 1 to 4096 */
     int64_t num_steps, max_steps; /**< CONF_NULL: absent; steps of this run; the last step of all */
     /** Epochs of the data. CONF_NULL when absent, or when the file has the length of an epoch:
      *  num_steps is then their product. */
@@ -645,9 +645,9 @@ struct zoo_runconfig {
     int64_t steps_per_epoch;            /**< CONF_NULL after the checks */
     int64_t eval_frequency, eval_steps; /**< CONF_NULL when absent; frequency 0: none */
     double eval_fraction; /**< above 0: instead of eval_frequency, of the last step, rounded up */
-    int64_t checkpoint_steps;           /**< 0 = never */
-    int64_t max_checkpoints;            /**< keep the newest N; CONF_NULL = all */
-    int64_t skip_samples; /**< samples of the stream to skip before the first step of the run */
+    int64_t checkpoint_steps; /**< 0 = never */
+    int64_t max_checkpoints;  /**< keep the newest N; CONF_NULL = all */
+    int64_t skip_samples;     /**< samples of the stream to skip before the first step of the run */
     /** Write a checkpoint of step 0; resume from the newest checkpoint in model_dir; stop if the
      *  loss or the norm is not finite. */
     bool save_initial_checkpoint, autoload_last_checkpoint, check_loss_values;

@@ -8,7 +8,6 @@
 #include <wsc/mem.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -98,7 +97,7 @@ void zoo_write_micro_batch(struct wsc_text *out, const void *input, const struct
 
 /* ---- lanes ---- */
 
-/* As the Model Zoo's YAML reads it, a number with a point is a fraction. */
+/* A number with a point is a fraction, as it is a float in the Model Zoo's YAML. */
 void zoo_read_eval_frequency(struct conf_parse *p, const struct conf_key *key,
                              const struct conf_node *node, void *runconfig)
 {
@@ -123,14 +122,15 @@ void zoo_write_eval_frequency(struct wsc_text *out, const void *runconfig,
 {
     const struct zoo_runconfig *rc = runconfig;
     char fraction[40];
+    double back = 0;
     (void)at;
     wsc_text_add(out, " ");
-    (void)snprintf(fraction, sizeof fraction, "%.15g", rc->eval_fraction);
-    if (!strchr(fraction, '.') || strtod(fraction, NULL) != rc->eval_fraction)
-        (void)snprintf(fraction, sizeof fraction, "%.17f", rc->eval_fraction);
-    if (rc->eval_fraction == 1)
-        wsc_text_add(out, "1.0");
-    else if (rc->eval_fraction > 0)
+    /* With a point, and as many digits as bring the number back. */
+    for (int digits = 1; digits <= 17 && back != rc->eval_fraction; digits++) {
+        (void)snprintf(fraction, sizeof fraction, "%.*f", digits, rc->eval_fraction);
+        if (wsc_units_double(fraction, &back) != WSC_OK) back = 0;
+    }
+    if (rc->eval_fraction > 0)
         wsc_text_add(out, "%s", fraction);
     else
         wsc_text_add(out, "%lld", (long long)rc->eval_frequency);

@@ -279,7 +279,7 @@ TEST(modes, sequences_may_be_shorter_than_the_positions)
     spawn_free(&r);
 }
 
-/* As in the Model Zoo: steps, a fraction of them, none, or once after the last step. */
+/* Every so many steps, every fraction of them, never, or once after the last step. */
 TEST(modes, evaluations_come_by_steps_or_fractions)
 {
     static const struct {
