@@ -76,18 +76,16 @@ struct zoo_input {
     bool present;                 /**< the section is in the file */
     char *data_processor;         /**< class of the data loader; owned */
     char *data_dir[ZOO_MAX_DIRS]; /**< directories of data files, or files of UINT16; owned */
-    /** Directories in `data_dir`, over all data sets. */
-    int n_data_dirs;
+    int n_data_dirs;              /**< in `data_dir`, over all data sets */
     /** Data sets of `mixture`, each with a weight and its directories. 0: no mixture; all
      *  directories form one data set, number 0. */
     int n_sets;
     int data_set[ZOO_MAX_DIRS];                  /**< number of the data set, by directory */
     double weight[ZOO_MAX_DIRS];                 /**< by data set, not normalised */
     struct zoo_subset data_subset[ZOO_MAX_DIRS]; /**< by data set */
-    /** Samples of an epoch; CONF_NULL or 0: every sample once; a number above the size of the data
-     *  repeats samples. */
-    int64_t num_samples;
-    bool use_vsl; /**< files with attention_span and position_ids */
+    int64_t
+        num_samples; /**< of an epoch, more than the data: some again; CONF_NULL, 0: each once */
+    bool use_vsl;    /**< files with attention_span and position_ids */
     /** Length boundaries in tokens: a batch has samples between the same two boundaries. 0
      *  boundaries: batches in the order of the samples. */
     int n_buckets;
@@ -737,6 +735,8 @@ enum wsc_err zoo_past_compare(const struct zoo_params *params, const char *store
  *  owns *@p text. WSC_NOMEM. */
 enum wsc_err zoo_params_text(const struct zoo_params *params, const char *path,
                              char **text) WSC_CHECKED;
+/** True when the key @p path has an effect with the other keys of @p params. */
+bool zoo_key_acts(const struct zoo_params *params, const char *path);
 /** Beginning of a message of a check after the parse: "file:line:col: key" if the file or `--set`
  *  has @p key, else "file: key". @p key is one of late_key in src/zoo/zoo_params.c. Borrowed from
  *  @p params. */

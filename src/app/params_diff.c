@@ -25,9 +25,10 @@ static enum wsc_err load(const char *path, struct zoo_params *params)
     return rc;
 }
 
-/* Is the section of @p key in the file, and does its optimizer take the key? */
+/* Is the section of @p key in the file, does its optimizer take the key, and has it an effect? */
 static bool is_there(const struct zoo_params *p, const struct conf_key *key)
 {
+    if (!zoo_key_acts(p, key->path)) return false;
     if (!strncmp(key->path, "train_input.", 12)) return p->train_input.present;
     if (!strncmp(key->path, "eval_input.", 11)) return p->eval_input.present;
     if (strncmp(key->path, "optimizer.", 10) != 0) return true;

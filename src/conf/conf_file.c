@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_BYTES = 16 << 20 }; /* the largest file that is accepted */
@@ -17,6 +18,9 @@ enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes)
     *n_bytes = 0;
     if (access(path, R_OK))
         return WSC_RAISE(WSC_CONFIG, "%s: cannot be opened: %s", path, strerror(errno));
+    struct stat info;
+    if (!stat(path, &info) && S_ISDIR(info.st_mode))
+        return WSC_RAISE(WSC_CONFIG, "%s: is a folder, a file was expected", path);
     enum wsc_err rc = wsc_file_read(WSC_MEM_CONF, path, MAX_BYTES, bytes, n_bytes);
     if (rc == WSC_FORMAT)
         return WSC_RAISE(WSC_CONFIG, "%s: larger than %d MiB, which no configuration is", path,

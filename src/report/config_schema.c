@@ -69,12 +69,25 @@ static void add_taken(struct out_json *j, const struct conf_key *row)
         add_all_of(j, row->to);
 }
 
+/* An optimizer of the trainer style may have its rate as `lr`. */
+static void add_optimizer_key(struct out_json *j, const char *name, const struct conf_key *row)
+{
+    report_schema_value(j, name, row);
+    if (!strcmp(row->path, "optimizer.learning_rate")) report_schema_value(j, "lr", row);
+}
+
 /* A row of the trainer style: as the key that it becomes, or by itself. */
 static void add_trainer_key(struct out_json *j, const char *name, const struct conf_key *row)
 {
     const int to = row->to ? conf_keys_find(zoo_params_table(), row->to) : -1;
     const struct conf_key *key = to < 0 ? row : &zoo_params_table()->key[to];
     const bool is_switch = row->read && key->type == CONF_T_BOOL;
+    static const struct conf_key paths = {
+        .type = CONF_T_SPECIAL, .nullable = true, .form = "expression or list of them"};
+    if (!strcmp(row->path, "trainer.validate_all.ckpt_paths")) {
+        report_schema_value(j, name, &paths);
+        return;
+    }
     if (!row->to || (to >= 0 && !is_switch && strcmp(row->to, "optimizer.learning_rate") != 0)) {
         report_schema_value(j, name, key);
         return;
@@ -105,6 +118,13 @@ static void add_flags(struct out_json *j, const char *path)
     out_json_open(j, "csx");
     report_schema_section(j, &tree, inner);
     out_json_close(j);
+    for (int i = 0; i < 2; i++) {
+        static const char *const group[] = {"csx.performance", "csx.debug"};
+        (void)snprintf(inner, sizeof inner, "%s.%s", path, group[i]);
+        out_json_open(j, group[i]);
+        report_schema_section(j, &tree, inner);
+        out_json_close(j);
+    }
     for (int i = 0; i < tree.table->n; i++) {
         const struct conf_key *row = &tree.table->key[i];
         if (!strncmp(row->path, path, n) && row->path[n] == '.' && !strchr(row->path, '*'))
@@ -198,6 +218,7 @@ static void add_params_definitions(struct out_json *j)
     }
     /* Its type and its rate stand elsewhere in the trainer style. */
     tree.required = false;
+    tree.leaf = add_optimizer_key;
     out_json_open(j, "trainer.optimizer");
     report_schema_section(j, &tree, "optimizer");
     out_json_close(j);

@@ -444,8 +444,9 @@ static const struct conf_key keys[] = {
          "mup_base_hidden_size")},
     {FIELD(model.scale_qk_dot_by_layer_idx), BOOL, DEFAULT("false"),
      DOC("a further 1/(layer + 1) in attention")},
-    {KEY("model.attention_kernel"), NO_EFFECT, DOC("hint for the compiler")},
-    {KEY("model.boundary_casting"), NO_EFFECT, DOC("hint for the compiler")},
+#define XX(name) {KEY("model." #name), NO_EFFECT, DOC("hint for the compiler")},
+    XX(attention_kernel) XX(boundary_casting) XX(pad_rope) XX(fold_rope_consts) XX(use_experimental_flex_api)
+#undef XX
     {FIELD(model.mup_base_hidden_size), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 20),
      DOC("muP: width that the other settings were tuned at; 0: off")},
     {FIELD(model.mup_base_filter_size), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 22),
@@ -460,17 +461,17 @@ static const struct conf_key keys[] = {
      DOC("seq2seq: a further factor of the scores of the decoder's attention, to both")},
     {FIELD(model.scale_output_logits_by_d), BOOL, DEFAULT("true"),
      DOC("muP by base sizes: logits by the ratio of widths, not by its root")},
-    {KEY("model.pad_rope"), NO_EFFECT, DOC("hint for the compiler")},
-    {KEY("model.fold_rope_consts"), NO_EFFECT, DOC("hint for the compiler")},
-    {KEY("model.use_experimental_flex_api"), NO_EFFECT, DOC("hint for the compiler")},
+    {KEY("model.compression"), NO_EFFECT, DOC("transfers of the real cluster")},
+    {KEY("model.moe_params"), ONLY({"null", 0}), .refusal = "its keys are read below model.moe",
+     DOC("model.moe")},
     {FIELD(model.alibi_trainable_slopes), BOOL, DEFAULT("false"),
      DOC("ALiBi: slopes are weights, which start at random")},
-    {KEY("model.alibi_implementation"), NOISE, DOC("no longer a key")},
     {KEY("model.scale_glu_initialization"), NO_EFFECT,
      DOC("of a release that was not published: gates start as other weights do")},
     {KEY("model.enable_vts"), NOISE, DOC("no longer a key; padding is computed too")},
-    {KEY("model.tf_summary"), NOISE, DOC("no longer a key")},
-    {KEY("model.allow_multireplica"), NOISE, DOC("no longer a key")},
+#define XX(name) {KEY("model." #name), NOISE, DOC("no longer a key")},
+    XX(alibi_implementation) XX(tf_summary) XX(allow_multireplica)
+#undef XX
     {KEY("model.position_embedding_offset"), ONLY({"null", 0}, {"0", 0}),
      DOC("first row of the position table")},
 #define XX(name, text) {KEY("model." #name), ONLY({"null", 0}), DOC(text)},
@@ -761,12 +762,25 @@ static const struct conf_key keys[] = {
     XX(init_method, "GPU only")
     XX(main_process_id, "GPU only")
     XX(experimental, "experiments of the real cluster")
+    XX(autogen_policy, "kernels of the real cluster")
+    XX(execution_strategy, "weights always stream")
+    XX(variant, "kernels of the real cluster")
+    XX(fabric_type_blacklist, "machines of the real cluster")
+    XX(cbcore_image, "software of the real cluster")
+    XX(chf_memory_gi, "memory of a host process")
+    XX(skip_train_recv_activations, "transfers of the real cluster")
+    XX(save_stream_size, "logging of the real cluster")
+    XX(log_initialization, "logging of the real cluster")
+    XX(enable_summaries, "events are always written")
+    XX(legacy_event_dirs, "events stand under model_dir")
+    XX(hf_cache_dir, "folder of downloads")
 #undef XX
 
     {KEY("inference_input"), NO_EFFECT, DOC("data of inference")},
     {KEY("predict_input"), NO_EFFECT, DOC("data of prediction, a mode of the first releases")},
     {KEY("csconfig.use_cbfloat16"), ONLY(OFF), DOC("write model.fp16_type: cbfloat16")},
     {KEY("cerebras"), NO_EFFECT, DOC("settings of the real cluster")},
+    {KEY("wandb"), NO_EFFECT, DOC("a service on the Internet")},
     {FIELD(log_sparsity), BOOL, DEFAULT("false"),
      DOC("add_summaries for all entries of `sparsity`: target and actual sparsity to TensorBoard")},
     {FIELD(trace_hash), BOOL, DEFAULT("false"), DOC("log weights_hash at every step")},

@@ -34,8 +34,6 @@ bool zoo_optimizer_takes(const struct zoo_optimizer *optimizer, const char *path
 void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *optimizer);
 /** True when @p in has `buckets` and a loader that takes them in the Model Zoo. */
 bool zoo_input_has_buckets(const struct zoo_input *in);
-/** True when the key @p path has an effect with the other keys of @p params. */
-bool zoo_key_acts(const struct zoo_params *params, const char *path);
 /** For a diffusion transformer, set the values that follow from the sizes of latents and patches
  *  and from the classes, and report keys that cannot be combined. Does nothing for other models. */
 void zoo_diffusion_check(struct conf_parse *p, struct zoo_params *params);

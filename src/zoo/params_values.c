@@ -280,6 +280,7 @@ void zoo_read_states(struct conf_parse *p, const struct conf_key *key, const str
 {
     char **out = field, shown[CONF_QUOTE_BYTES];
     if (conf_node_is_null(node)) return;
+    if (node->kind == CONF_NODE_SCALAR && !strcasecmp(node->text, "all")) return; /* the default */
     const bool list = node->kind == CONF_NODE_LIST && node->n;
     if (!list && (node->kind != CONF_NODE_SCALAR || !*node->text)) {
         conf_diag_error(p->diag, node->pos, key->path,

@@ -143,6 +143,7 @@ static const struct conf_key keys[] = {
     TAKE("init.callbacks.LogSparsity", "log_sparsity", switch,
          "target and actual sparsity to TensorBoard; null switches it off"),
     REFUSED("EarlyExit", "end before the last step", NULL),
+    REFUSED("SaveOldLogProbs", "log-probabilities for reinforcement learning", NULL),
     REFUSED("RunSchedule", "another order of training and evaluation", NULL),
     HARNESS("EleutherEvalHarness",
             "a run calls no harness; hint: wsc run --mode eval --requests FILE scores the requests "
@@ -178,6 +179,8 @@ static const struct conf_key keys[] = {
     XX(Reproducibility, "runs are always reproducible"),
     XX(SamplesStreamedInfo, "part of every run"),
     XX(HFCacheDir, "folder of downloads"),
+    XX(EmailNotification, "messages about a job of the real cluster"),
+    XX(SlackNotification, "messages about a job of the real cluster"),
 #undef XX
     NONE("init.loggers.TensorBoardLogger", "events stand under model_dir"),
     NONE("init.loggers.ProgressLogger", "part of every run"),

@@ -279,6 +279,87 @@ TEST(zoo_trainer, each_run_takes_its_own_checkpoint)
     }
 }
 
+/* Names with dots, maps, and both at once, in any order. */
+TEST(zoo_trainer, flags_in_every_form)
+{
+    static const char *const flags[] = {
+        "{csx.performance.micro_batch_size: 4, csx: {performance: {transfer_processes: 5}}}",
+        "{csx: {performance: {transfer_processes: 5}}, csx.performance.micro_batch_size: 4}",
+        "{csx.performance: {micro_batch_size: 4}, csx.debug: {ini: {a.b: 1}}}",
+        "{csx.performance.micro_batch_size: 4, csx: null}",
+        "{csx: {performance: {micro_batch_size: 4}, debug: {debug_args: {x: {y: 1}}}}}"};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        struct zoo_params p;
+        char text[800];
+        (void)snprintf(text, sizeof text,
+                       TRAINER(ADAMW SCHEDULER "    callbacks: [{ScopedTrainFlags: %s}]\n", ""),
+                       flags[i]);
+        T_OK(parse_text(&p, text, NULL));
+        T_EQ(p.train_input.micro_batch_size, 4);
+        zoo_params_fini(&p);
+    }
+}
+
+TEST(zoo_trainer, a_scope_comes_before_all_scopes)
+{
+    static const char *const callbacks[] = {
+        "[{GlobalFlags: {csx.performance.micro_batch_size: 16}}, {ScopedTrainFlags: "
+        "{csx.performance.micro_batch_size: 4}}]",
+        "[{ScopedTrainFlags: {csx.performance.micro_batch_size: 4}}, {GlobalFlags: "
+        "{csx.performance.micro_batch_size: 16}}]"};
+    for (int i = 0; i < 2; i++) {
+        struct zoo_params p;
+        char text[900];
+        (void)snprintf(text, sizeof text,
+                       TRAINER(ADAMW SCHEDULER "    callbacks: %s\n",
+                               "    val_dataloader: {data_processor: GptHDF5DataProcessor, "
+                               "data_dir: e, batch_size: 32}\n"),
+                       callbacks[i]);
+        T_OK(parse_text(&p, text, NULL));
+        T_EQ(p.train_input.micro_batch_size, 4);
+        T_EQ(p.eval_input.micro_batch_size, 16);
+        CU_ASSERT_FALSE(params_warn(&p, "not used"));
+        zoo_params_fini(&p);
+    }
+}
+
+/* Keys of releases that this program did not know at first. */
+TEST(zoo_trainer, keys_without_an_effect_here)
+{
+    struct zoo_params p;
+    T_OK(
+        parse_text(&p,
+                   TRAINER(ADAMW SCHEDULER
+                           "    autorestart: {max_num_restarts: 3, min_num_csx: 1}\n"
+                           "    callbacks: [{LoadCheckpointStates: {load_checkpoint_states: all}}, "
+                           "{EmailNotification: {}}]\n"
+                           "    loop: {eval_frequency: 0.5}\n",
+                           ""),
+                   NULL));
+    CU_ASSERT(p.runconfig.load_checkpoint_states == NULL && p.runconfig.eval_fraction == 0.5);
+    CU_ASSERT(params_warn(&p, "trainer.init.autorestart.max_num_restarts"));
+    zoo_params_fini(&p);
+}
+
+/* An evaluation has the checkpoint that it names, in a list or not. */
+TEST(zoo_trainer, validate_all_names_its_checkpoint)
+{
+    static const char *const paths[] = {"a.mdl", "[a.mdl]", "[a.mdl, b.mdl]"};
+    for (int i = 0; i < 3; i++) {
+        struct zoo_params p;
+        char text[500];
+        (void)snprintf(text, sizeof text,
+                       "trainer:\n  init:\n    model: {name: gpt2, vocab_size: 9, hidden_size: 4, "
+                       "num_heads: 2}\n  validate_all:\n    ckpt_paths: %s\n    val_dataloaders: "
+                       "{data_processor: GptHDF5DataProcessor, data_dir: d, batch_size: 4}\n",
+                       paths[i]);
+        T_OK(parse_text(&p, text, NULL));
+        T_STR(p.runconfig.checkpoint_path, "a.mdl");
+        T_EQ(params_warn(&p, "2 checkpoints: the first one is evaluated"), i == 2);
+        zoo_params_fini(&p);
+    }
+}
+
 /* A list may name a callback twice, which loses what the first one asks for. */
 TEST(zoo_trainer, a_callback_that_stands_twice_warns)
 {
