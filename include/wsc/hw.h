@@ -26,8 +26,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Upper bound on the MemoryX shards of a machine. */
-enum { HW_MAX_SHARDS = 64 };
+/** Upper bounds on the MemoryX shards and the systems of a machine. */
+enum { HW_MAX_SHARDS = 64, HW_MAX_SYSTEMS = 4096 };
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 

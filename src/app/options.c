@@ -124,7 +124,7 @@ static enum wsc_err take_fit(void *request, const struct app_option *o, const ch
 /* Also a member of the struct that all requests begin with. */
 #define SHARED(member) .at = offsetof(struct app_config, member)
 
-enum { MAX_CSX = 4096, APP_MAX_ID = (1 << 22) - 1 };
+enum { APP_MAX_ID = (1 << 22) - 1 };
 
 #define DRY_RUNS    "instead of a run"
 #define RUNS        "!validate_only !compile_only !dump_params !print_placement"
@@ -191,8 +191,9 @@ const struct app_option app_options[] = {
     {APP_ON_RUN, "num_csx", APP_INT, "N", .key = "runconfig.num_csx",
      .help = "number of emulated CS-2 systems"},
     {APP_ON_RANKS, "num_csx", APP_INT, "N", .key = "runconfig.num_csx", .take = take_systems,
-     .min = 1, .max = MAX_CSX, .help = "number of emulated CS-2 systems", .required = "!params"},
-    {APP_ON_SCALE, "num_csx", APP_INTS, "LIST", AT(scale, num_csx), .min = 1, .max = MAX_CSX,
+     .min = 1, .max = HW_MAX_SYSTEMS, .help = "number of emulated CS-2 systems",
+     .required = "!params"},
+    {APP_ON_SCALE, "num_csx", APP_INTS, "LIST", AT(scale, num_csx), .min = 1, .max = HW_MAX_SYSTEMS,
      .preset = "1,2,4,8,16,32,64",
      .help = "node counts; the default is cut to what the cluster has"},
     {APP_ON_SCALE, "scaling", APP_CHOICE, NULL, AT(scale, strong), .words = "weak strong",
@@ -358,8 +359,8 @@ const struct app_option app_options[] = {
      .help = "folder for law.csv, law.svg, law.png, predictions.csv, and a folder for each size"},
     {APP_ON_LAW, "tokens", APP_TEXT, "Nxparams", .take = take_tokens_per_param,
      .preset_why = "20xparams", .help = "tokens of each training, for each parameter of the size"},
-    {APP_ON_LAW, "num_csx", APP_INT, "N", AT(law, num_csx), .min = 1, .max = MAX_CSX, .preset = "1",
-     .help = "number of emulated CS-2 systems, of trainings and predictions"},
+    {APP_ON_LAW, "num_csx", APP_INT, "N", AT(law, num_csx), .min = 1, .max = HW_MAX_SYSTEMS,
+     .preset = "1", .help = "number of emulated CS-2 systems, of trainings and predictions"},
     {APP_ON_LAW, "predict", APP_TEXT, "FILE[,FILE...]", AT(law, predict),
      .help = "params of models whose loss and time are predicted"},
     {APP_ON_LAW, "target", APP_REAL, "LOSS", AT(law, target), .low = 1e-6, .high = 100,

@@ -27,10 +27,9 @@ int cluster_n_shards(const struct zoo_params *params, const struct hw_machine *c
 static enum wsc_err make_topology(struct stream_topology **out, const struct zoo_params *params,
                                   const struct hw_machine *cluster, int64_t num_csx)
 {
-    enum { MAX_CSX = 4096 };
-    if (num_csx < 1 || num_csx > MAX_CSX)
+    if (num_csx < 1 || num_csx > HW_MAX_SYSTEMS)
         return WSC_RAISE(WSC_CONFIG, "num_csx: %lld is not in 1 .. %d", (long long)num_csx,
-                         MAX_CSX);
+                         HW_MAX_SYSTEMS);
     return stream_topology_create(out, cluster_n_shards(params, cluster), (int)num_csx,
                                   (int)cluster->swarmx.fanout);
 }

@@ -18,8 +18,9 @@
 
 enum { BATCH_BYTES = 1 << 22 };
 
-/* Longer than any sequence, short enough to hold one in memory. */
-static const int64_t max_T = (int64_t)1 << 24;
+/* Longer than any sequence, short enough to hold one in memory; with five rows of 32 bits below the
+ * largest chunk that the reader takes (src/store/h5.c). */
+static const int64_t max_T = (int64_t)1 << 23;
 
 static const char *const part_name[DATA_N_PARTS] = {"train", "val", "test"};
 

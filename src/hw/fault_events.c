@@ -103,7 +103,7 @@ static enum wsc_err keep(struct hw_faults *f, const struct hw_event *e)
     if (f->n == MOST_EVENTS)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: more than %d events in %lld steps",
                                       e->fault->text, MOST_EVENTS, (long long)f->scope.last_step),
-                            "a smaller rate");
+                            "a smaller rate, or faults of single systems and links");
     TRY_GROW(f->event, WSC_MEM_HW, f->capacity, f->n + 1);
     f->event[f->n++] = *e;
     return WSC_OK;

@@ -21,7 +21,7 @@ struct entry {
 
 #define AT(n, f)  .path = (n), .offset = offsetof(struct entry, f)
 #define DOC(t)    .doc = (t)
-#define PLACE(i)  .type = CONF_T_INT, .max = 4095, .nullable = true, .fallback = "null"
+#define PLACE(i)  .type = CONF_T_INT, .max = HW_MAX_SYSTEMS - 1, .nullable = true, .fallback = "null"
 #define AMOUNT(n) AT(n, amount), .type = CONF_T_DOUBLE, .required = true
 #define STEP      .type = CONF_T_INT, .max = 1e15, .nullable = true
 /* clang-format off */

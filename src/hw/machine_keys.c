@@ -160,7 +160,7 @@ static const struct conf_key keys[] = {
      DOC("host transport: weights that a receiving rank keeps to not get them again in the same "
          "step; no effect on virtual time")},
 
-    {OPTIONAL("systems", systems, "0"), INT, RANGE(0, 4096),
+    {OPTIONAL("systems", systems, "0"), INT, RANGE(0, HW_MAX_SYSTEMS),
      DOC("systems of the installation; 0: as many as asked for")},
 
     {OPTIONAL("jitter", jitter, "0"), DOUBLE, RANGE(0, 0.2),
@@ -173,7 +173,7 @@ static const struct conf_key keys[] = {
      RANGE(1, MAX_RATE), DOC("port of an input worker node; samples are fetched one step ahead")},
     {OPTIONAL("input.bytes_per_token", input.bytes_per_token, "12"), INT, RANGE(1, 1e6),
      DOC("of a sample: token, label and mask; packed texts have 8 more")},
-    {OPTIONAL("input.nodes", input.nodes, "0"), INT, RANGE(0, 4096),
+    {OPTIONAL("input.nodes", input.nodes, "0"), INT, RANGE(0, HW_MAX_SYSTEMS),
      DOC("input worker nodes of the installation, which its systems share; 0: one for each")},
     {OPTIONAL("input.workers", input.workers, "1"), INT, RANGE(1, 1024),
      DOC("processes that make the samples of a system, where runconfig.num_workers_per_csx does "
@@ -192,7 +192,7 @@ static const struct conf_key keys[] = {
     {OPTIONAL("activation.servers", activation.servers, "0"), INT, RANGE(0, 1024),
      DOC("servers of a system, where runconfig.num_act_servers does not say; 0: as many as "
          "activation.rate needs")},
-    {OPTIONAL("activation.nodes", activation.nodes, "0"), INT, RANGE(0, 4096),
+    {OPTIONAL("activation.nodes", activation.nodes, "0"), INT, RANGE(0, HW_MAX_SYSTEMS),
      DOC("activation nodes of the installation, which its systems share; 0: one for each")},
     {OPTIONAL("control.latency", control.latency_ps, "0 s"), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
      DOC("message between the coordinator and the host of a system, twice a step of several "

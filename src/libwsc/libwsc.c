@@ -267,7 +267,6 @@ static enum wsc_err run_sweep(libwsc_sweep *sweep, const libwsc_params *params,
                               const libwsc_machine *machine, const int64_t *num_csx,
                               const struct libwsc_scaling *how)
 {
-    enum { MOST_SYSTEMS = 4096 };
     if (how && how->size < sizeof *how)
         return WSC_RAISE(WSC_USAGE, "libwsc_scaling: the size is %zu, not %zu", how->size,
                          sizeof *how);
@@ -285,9 +284,9 @@ static enum wsc_err run_sweep(libwsc_sweep *sweep, const libwsc_params *params,
                          INT32_MAX);
     if (sweep->n < 1) return WSC_RAISE(WSC_USAGE, "no number of systems");
     for (int i = 0; i < sweep->n; i++)
-        if (num_csx[i] < 1 || num_csx[i] > MOST_SYSTEMS)
-            return WSC_RAISE(WSC_USAGE, "num_csx: expected 1 to %d systems, got %lld", MOST_SYSTEMS,
-                             (long long)num_csx[i]);
+        if (num_csx[i] < 1 || num_csx[i] > HW_MAX_SYSTEMS)
+            return WSC_RAISE(WSC_USAGE, "num_csx: expected 1 to %d systems, got %lld",
+                             HW_MAX_SYSTEMS, (long long)num_csx[i]);
     TRY(scaling_refuse_passing_faults(s.cluster));
     return scaling_run(&s, &sweep->row);
 }

@@ -61,10 +61,10 @@ static const struct conf_variant pictures[VALIDATION_N_PICTURES] = {
     [VALIDATION_BATCHES] = {"batches", .doc = "time of a step against the batch", CONF_KEYS(
         ALL, CURVES, {COUNTS(batch), .min = 1, .max = 1e6, .doc = "sequences of a step"})},
     [VALIDATION_SYSTEMS] = {"systems", .doc = "throughput against the number of systems", CONF_KEYS(
-        ALL, CURVES, {COUNTS(num_csx), .min = 1, .max = 4096, .doc = "numbers of systems"},
+        ALL, CURVES, {COUNTS(num_csx), .min = 1, .max = HW_MAX_SYSTEMS, .doc = "numbers of systems"},
         {AT(batch_per_csx), .type = CONF_T_INT, .max = 1e6, .fallback = "0",
          .doc = "sequences of a step and system; 0: of the params"},
-        {AT(measured_to), .type = CONF_T_INT, .max = 4096, .fallback = "0",
+        {AT(measured_to), .type = CONF_T_INT, .max = HW_MAX_SYSTEMS, .fallback = "0",
          .doc = "largest number of systems that was measured"})},
 };
 /* clang-format on */

@@ -650,7 +650,7 @@ static const struct conf_key keys[] = {
      DOC("folder of logs, events and checkpoints")},
     {FIELD(runconfig.checkpoint_path), STRING, NULLABLE, DEFAULT("null"),
      DOC("checkpoint to start from")},
-    {FIELD(runconfig.num_csx), INT, NULLABLE, DEFAULT("1"), RANGE(1, 4096),
+    {FIELD(runconfig.num_csx), INT, NULLABLE, DEFAULT("1"), RANGE(1, HW_MAX_SYSTEMS),
      DOC("number of systems")},
     {FIELD(runconfig.num_steps), INT, NULLABLE, DEFAULT("null"), RANGE(0, MAX_STEPS),
      DOC("steps of this run")},
