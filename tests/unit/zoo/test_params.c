@@ -708,7 +708,8 @@ TEST(conf_file, missing_folder_and_huge_files_are_refused)
     size_t n;
     CU_ASSERT_EQUAL(conf_read_file("no/such/file.yaml", &bytes, &n), WSC_CONFIG);
     T_STR(wsc_err_message(), "no/such/file.yaml: cannot be opened: No such file or directory");
-    CU_ASSERT_EQUAL(conf_read_file("configs", &bytes, &n), WSC_IO);
+    CU_ASSERT_EQUAL(conf_read_file("configs", &bytes, &n), WSC_CONFIG);
+    T_STR(wsc_err_message(), "configs: is a folder, a file was expected");
     CU_ASSERT_PTR_NULL(bytes);
     (void)snprintf(path, sizeof path, "%s/huge.yaml", test_tmpdir());
     FILE *f = fopen(path, "w");
