@@ -1,0 +1,1 @@
+run --params configs/params/tiny_phases.yaml --dump_params
