@@ -400,8 +400,8 @@ bool conf_read_double(struct conf_parse *p, const char *path, const struct conf_
                       double *out);
 /** Read true, yes, on or false, no, off, in any case; false when @p text is none of them. */
 bool conf_parse_bool(const char *text, bool *out);
-/** Index in @p choices (NULL: none) of a scalar, in upper or lower case, or of null (also @p node
- * NULL); -1 if it is not there. */
+/** Index in @p choices (NULL: none) of a scalar, in upper or lower case, in any notation of a
+ * number, or of null (also @p node NULL); -1 if it is not there. */
 int conf_choice_find(const struct conf_choice *choices, const struct conf_node *node);
 
 /* ---- records: maps with keys of their own, in lists or after a key --------------------------- */

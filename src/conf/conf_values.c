@@ -7,6 +7,7 @@
 #include <wsc/err.h>
 #include <wsc/mem.h>
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -136,7 +137,16 @@ static void read_string(struct conf_parse *p, const struct conf_key *key,
     if (!*field) p->diag->no_memory = true;
 }
 
-/* Booleans match by meaning: `yes` finds the choice "true". */
+/* True for equal names and for equal numbers: `0.00` and `0` are one. */
+static bool same_choice(const char *name, const char *text)
+{
+    double a, b;
+    if (!strcasecmp(name, text)) return true;
+    return isdigit((unsigned char)*name) && wsc_units_double(name, &a) == WSC_OK &&
+           wsc_units_double(text, &b) == WSC_OK && a == b;
+}
+
+/* Booleans match by meaning too: `yes` finds the choice "true". */
 int conf_choice_find(const struct conf_choice *choices, const struct conf_node *node)
 {
     bool is_bool, truth = false;
@@ -147,7 +157,7 @@ int conf_choice_find(const struct conf_choice *choices, const struct conf_node *
         text = !is_bool ? node->text : truth ? "true" : "false";
     }
     for (int i = 0; choices && choices[i].name; i++)
-        if (!strcasecmp(choices[i].name, text)) return i;
+        if (same_choice(choices[i].name, text)) return i;
     return -1;
 }
 

@@ -67,13 +67,19 @@ static bool options_to_make(const struct data_source *s, const struct zoo_input 
     return true;
 }
 
-/* Hint for missing data: remove the part of the path that `wsc data` adds. */
+/* Hint for missing data: remove the part of the path that `wsc data` adds.  A file lies in the
+ * folder to name. */
 static enum wsc_err hint_to_make(enum wsc_err rc, const struct data_source *s,
                                  const struct zoo_input *input, const char *dir)
 {
     static const char *const part[] = {"/train", "/val", "/test"};
     char options[160];
     size_t n = strlen(dir);
+    const char *name = strrchr(dir, '/');
+    struct stat st;
+    if (!stat(dir, &st) && S_ISREG(st.st_mode))
+        return wsc_err_hint(rc, "name its folder, %.*s", name > dir ? (int)(name - dir) : 1,
+                            name ? dir : ".");
     if (!options_to_make(s, input, options, sizeof options)) return rc;
     while (n && dir[n - 1] == '/')
         n--;

@@ -52,7 +52,7 @@ static const struct conf_key keys[] = {
     FIELD(init_std, "model.initializer", "0.02", REAL, .positive = true,
           .doc = "standard deviation; over sqrt(2 depth) in the output projections of the blocks"),
     {.path = "dropout", .type = CONF_T_CHOICE, .status = CONF_ONLY,
-     .choices = CONF_CHOICES({"0", 0}, {"0.0", 0}), .doc = "`0`",
+     .choices = CONF_CHOICES({"0", 0}), .doc = "`0`",
      .refusal = "only 0: gigaGPT has no dropout after the projection of attention, models of this "
                 "program have it"},
 

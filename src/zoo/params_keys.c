@@ -597,7 +597,7 @@ static const struct conf_key keys[] = {
      DOC("Adafactor: rate times the tensor's root mean square")},
     {FIELD(optimizer.adam), .kinds = TYPE(LAMB), BOOL, DEFAULT("false"),
      DOC("Lamb: trust ratio 1")},
-    {KEY("optimizer.clip_threshold"), .kinds = TYPE(ADAFACTOR), ONLY({"1.0", 0}, {"1", 0}),
+    {KEY("optimizer.clip_threshold"), .kinds = TYPE(ADAFACTOR), ONLY({"1.0", 0}),
      DOC("Adafactor: largest root mean square of an update")},
     {KEY("optimizer.relative_step"), .kinds = TYPE(ADAFACTOR), ONLY(OFF),
      DOC("Adafactor: rate by the step")},

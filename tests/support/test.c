@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 bool test_ok(enum wsc_err rc)
@@ -90,4 +91,24 @@ void test_fill(float *x, int64_t n, uint64_t seed)
     for (int64_t i = 0; i < n; i++)
         x[i] = (float)(2.0 * wsc_rng_uniform(seed, wsc_rng_stream(WSC_RNG_TEST, 0), (uint64_t)i) -
                        1.0);
+}
+
+int test_in_child(int (*call)(void *arg), void *arg, char *text, size_t size)
+{
+    int end[2], status = 0;
+    ssize_t n = 0, got;
+    CU_ASSERT_FATAL(!pipe(end));
+    (void)fflush(NULL);
+    const pid_t child = fork();
+    if (!child) {
+        (void)dup2(end[1], STDERR_FILENO);
+        _exit(call(arg));
+    }
+    (void)close(end[1]);
+    while (n < (ssize_t)size - 1 && (got = read(end[0], text + n, size - 1 - (size_t)n)) > 0)
+        n += got;
+    text[n] = '\0';
+    (void)close(end[0]);
+    CU_ASSERT(waitpid(child, &status, 0) == child);
+    return status;
 }

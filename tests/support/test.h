@@ -9,6 +9,7 @@
 
 #include <CUnit/CUnit.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef void (*test_fn)(void);
@@ -56,6 +57,9 @@ void test_limit(int processor_s);
 /** Unit tests: the time that a case may take begins again, for cases of many small parts that wait
  *  for other processes. */
 void test_more_time(void);
+/** The wait status of a child process that calls @p call with @p arg and ends with what it returns;
+ *  in @p text what it writes to stderr. */
+int test_in_child(int (*call)(void *arg), void *arg, char *text, size_t size);
 /** A fresh folder for this process, removed at exit; borrowed. */
 const char *test_tmpdir(void);
 /** Deterministic values in (-1, 1): element i of stream @p seed. */

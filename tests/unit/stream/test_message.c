@@ -115,32 +115,17 @@ TEST(stream_message, every_kind_arrives_with_its_fields)
     T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
 }
 
-/* What a child process writes to stderr before it ends by SIGABRT; "" when it ends otherwise. */
-static const char *last_words(enum stream_msg_kind expected)
+static int expect_gradients(void *unused)
 {
-    static char text[1024];
-    int end[2], status = 0;
-    ssize_t n = 0, got;
-    CU_ASSERT_FATAL(!pipe(end));
-    (void)fflush(NULL);
-    const pid_t child = fork();
-    if (!child) {
-        (void)dup2(end[1], STDERR_FILENO);
-        _exit(run_pair(expected) == WSC_OK ? 0 : 1);
-    }
-    (void)close(end[1]);
-    while (n < (ssize_t)sizeof text - 1 &&
-           (got = read(end[0], text + n, sizeof text - 1 - (size_t)n)) > 0)
-        n += got;
-    text[n] = '\0';
-    (void)close(end[0]);
-    CU_ASSERT(waitpid(child, &status, 0) == child);
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? text : "";
+    (void)unused;
+    return run_pair(STREAM_MSG_GRADIENTS) == WSC_OK ? 0 : 1;
 }
 
 TEST(stream_message, an_unexpected_one_is_reported_with_the_role)
 {
-    const char *text = last_words(STREAM_MSG_GRADIENTS);
+    char text[1024];
+    const int status = test_in_child(expect_gradients, NULL, text, sizeof text);
+    CU_ASSERT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     CU_ASSERT(strstr(text, "wafer 0 expected gradients (4) of step 11, index 8") != NULL);
     CU_ASSERT(strstr(text, "received texts (12) of step 11, index 8") != NULL);
 }
