@@ -228,9 +228,10 @@ struct cluster_rates {
      */
     double samples_per_s, tokens_per_s, mfu, joules_per_token;
 };
-/** Rates for @p samples samples in @p time_ps on @p n_csx systems, with the weights that are kept
- *  after @p updates updates; all 0 when @p time_ps is not
- *  above 0. */
+/** Rates for @p samples samples in @p time_ps on @p n_csx systems, of a training or else of forward
+ *  passes alone, with the weights that are kept after @p updates updates; all 0 when @p time_ps is
+ *  not above 0. */
 struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *model, int64_t n_csx,
-                                      int64_t samples, int64_t time_ps, int64_t updates);
+                                      int64_t samples, int64_t time_ps, bool training,
+                                      int64_t updates);
 #endif

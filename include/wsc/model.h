@@ -662,20 +662,20 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
                            : (struct model_transfer){2 * m->n_stages - 1 - k, true};
 }
 
-/** Training FLOPs of one token, forward and backward, without recomputation: 6 (matrix weights used
- *  for a token, those of the head for its fraction of the tokens) + 12 L T H d (attention over the
- *  full square, windows not counted). This is the count of Chowdhery et al. 2022 (arXiv 2204.02311,
- *  appendix B) with matrix weights only; mfu uses it. A reference model adds a third for its
- *  forward pass. */
-double model_flop_per_token(const struct model *model);
+/** FLOPs of one token in a training step, forward and backward, without recomputation: 6 (matrix
+ *  weights used for a token, those of the head for its fraction of the tokens) + 12 L T H d
+ *  (attention over the full square, windows not counted). This is the count of Chowdhery et al.
+ * 2022 (arXiv 2204.02311, appendix B) with matrix weights only; mfu uses it. Not @p training: a
+ * forward pass, a third of it. A reference model adds its forward pass. */
+double model_flop_per_token(const struct model *model, bool training);
 /** Useful FLOPs of one token: the part of model_flop_per_token() for weights that are not zero
- *  after @p updates updates. It counts 4 for a kept weight, 2 for a computed gradient, and 12 L T H
- *  d for attention. */
-double model_useful_flop_per_token(const struct model *model, int64_t updates);
-/** Training FLOPs of one token as publications on compute-optimal training count them (Hoffmann et
- *  al. 2022, arXiv 2203.15556, appendix F): those of model_flop_per_token(), the input embedding as
- *  a product (6 V C) and the softmax of attention (9 L H T). */
-double model_flop_per_token_hoffmann(const struct model *model);
+ *  after @p updates updates. In training it counts 4 for a kept weight, 2 for a computed gradient,
+ *  and 12 L T H d for attention; forward alone 2 for a kept weight and 4 L T H d. */
+double model_useful_flop_per_token(const struct model *model, bool training, int64_t updates);
+/** FLOPs of one token as publications on compute-optimal training count them (Hoffmann et al. 2022,
+ *  arXiv 2203.15556, appendix F): those of model_flop_per_token(), the input embedding as a product
+ *  (6 V C) and the softmax of attention (9 L H T); not @p training: a third of both. */
+double model_flop_per_token_hoffmann(const struct model *model, bool training);
 /** Value of @p schedule after @p t >= 0 finished updates. It depends only on t, so a restart needs
  *  no other state; docs/TRAINING.md has the formulas. */
 double model_schedule_value(const struct zoo_schedule *schedule, int64_t t);

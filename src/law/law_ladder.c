@@ -134,7 +134,7 @@ static enum wsc_err set_steps(const struct law_ladder *l, struct zoo_params *p,
                          p->file);
     TRY(model_create(&model, p, l->cluster->stream.granularity));
     const int64_t n_params = model->n_params;
-    const double flop_per_token = model_flop_per_token_hoffmann(model);
+    const double flop_per_token = model_flop_per_token_hoffmann(model, true);
     const int64_t of_step = p->train_input.batch_size * model_tokens(model);
     model_destroy(&model);
     const double tokens = l->tokens_per_param * (double)n_params;

@@ -167,7 +167,7 @@ static double flop_of_stacks(const struct model *model)
         const double keys = (double)s->T + (s->cross ? (double)s[-1].T : 0);
         pairs += (double)s->L * (double)s->T * keys;
     }
-    return 6 * matrices + 12 * pairs * Q / T;
+    return 2 * matrices + 4 * pairs * Q / T;
 }
 
 /* Matrices of a diffusion transformer that other models do not have, with the share of the tokens
@@ -189,7 +189,8 @@ static bool is_looked_up(const struct model_tensor *t)
     return t->kind < MODEL_ADAPTER_B && model_is_table(model_base_kind(t->kind));
 }
 
-double model_flop_per_token(const struct model *model)
+/* FLOPs of one token in a forward pass of the policy. */
+static double forward_flop(const struct model *model)
 {
     if (model->n_stacks > 1) return flop_of_stacks(model);
     double L = (double)model->L, C = (double)model->C, F = (double)model->F;
@@ -207,28 +208,39 @@ double model_flop_per_token(const struct model *model)
         if (model->tensor[i].kind >= MODEL_N_KINDS && !model->tensor[i].reference &&
             !is_looked_up(&model->tensor[i]))
             matrices += (double)model->tensor[i].n_elems;
-    const double forward = 2 * matrices + 4 * L * (double)model->T * Q;
-    return (model->n_reference ? 4 : 3) * forward;
+    return 2 * matrices + 4 * L * (double)model->T * Q;
 }
 
-double model_flop_per_token_hoffmann(const struct model *model)
+/* Passes of the policy, each as long as a forward pass: backward counts as two. */
+static int n_passes(bool training)
+{
+    return training ? 3 : 1;
+}
+
+double model_flop_per_token(const struct model *model, bool training)
+{
+    return (n_passes(training) + (model->n_reference ? 1 : 0)) * forward_flop(model);
+}
+
+double model_flop_per_token_hoffmann(const struct model *model, bool training)
 {
     const double L = (double)model->L, H = (double)model->H, T = (double)model->T;
-    return model_flop_per_token(model) + 6 * (double)model->V * (double)model->C + 9 * L * H * T;
+    return model_flop_per_token(model, training) +
+           n_passes(training) * (2 * (double)model->V * (double)model->C + 3 * L * H * T);
 }
 
-double model_useful_flop_per_token(const struct model *model, int64_t updates)
+double model_useful_flop_per_token(const struct model *model, bool training, int64_t updates)
 {
-    double flop = model_flop_per_token(model);
+    double flop = model_flop_per_token(model, training);
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *t = &model->tensor[i];
         const double n = (double)t->n_elems;
         if (t->reference) continue; /* its forward alone is counted */
-        if (t->frozen) flop -= 2 * tokens_of(model, t) * n;
+        if (t->frozen && training) flop -= 2 * tokens_of(model, t) * n;
         if (!model_sparsity_of(model, i)) continue;
-        const double kept = (double)model_kept_at(model, i, updates);
+        const double zeros = n - (double)model_kept_at(model, i, updates);
         const bool dense = updates >= 0 && model_sends_dense_gradient(model, i, updates);
-        flop -= tokens_of(model, t) * (4 * (n - kept) + (dense ? 0 : 2 * (n - kept)));
+        flop -= tokens_of(model, t) * zeros * (training ? dense ? 4 : 6 : 2);
     }
     return flop;
 }

@@ -62,13 +62,12 @@ static struct vtime_breakdown mean_parts(const struct measured *m)
 static void fill_row(const struct cluster *c, const struct stream_pass *pass,
                      const struct measured *m, struct scaling_row *row)
 {
-    /* Forward and backward take 2 and 4 FLOPs of a weight. */
-    const double done = pass->mode == STREAM_EVAL ? 1.0 / 3 : 1;
-    const int64_t updates = pass->mode == STREAM_EVAL ? pass->updates : pass->first_step + WARM_UP;
+    const bool training = pass->mode == STREAM_TRAIN;
+    const int64_t updates = training ? pass->first_step + WARM_UP : pass->updates;
     const int64_t n = c->machine->n_wafers;
     const int64_t time_ps = m->sum.time_ps / m->n_steps;
     const struct cluster_rates r =
-        cluster_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps, updates);
+        cluster_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps, training, updates);
     *row = (struct scaling_row){
         .params = c->model->n_params,
         .num_csx = n,
@@ -77,11 +76,11 @@ static void fill_row(const struct cluster *c, const struct stream_pass *pass,
         .samples_per_s = r.samples_per_s,
         .step_time_ps = time_ps,
         .breakdown = mean_parts(m),
-        .mfu = r.mfu * done,
+        .mfu = r.mfu,
         .joules_per_token = r.joules_per_token,
-        .flop_per_token = model_flop_per_token(c->model) * done,
-        .useful_flop_per_token = model_useful_flop_per_token(c->model, updates) * done,
-        .flop_per_token_hoffmann = model_flop_per_token_hoffmann(c->model) * done};
+        .flop_per_token = model_flop_per_token(c->model, training),
+        .useful_flop_per_token = model_useful_flop_per_token(c->model, training, updates),
+        .flop_per_token_hoffmann = model_flop_per_token_hoffmann(c->model, training)};
 }
 
 /* Jitter and lost packets differ from step to step. */

@@ -101,7 +101,9 @@ static enum wsc_err flop_ratio(struct validation_product *r,
     enum wsc_err rc = zoo_params_parse(&params, path, bytes, n, &set, *r->set != '\0');
     wsc_free(bytes);
     if (!rc) rc = model_create(&model, &params, HW_STREAM_BLOCK);
-    if (!rc) r->predicted = model_flop_per_token(model) / model_useful_flop_per_token(model, 0);
+    if (!rc)
+        r->predicted =
+            model_flop_per_token(model, true) / model_useful_flop_per_token(model, true, 0);
     model_destroy(&model);
     zoo_params_fini(&params);
     return rc;

@@ -205,8 +205,8 @@ static const char *table_name(const char *section, const char *name)
     return name;
 }
 
-/* Put the flags below @p path, which may be given with dots or as maps, into nested maps. A flag has
- * three names, csx.debug.x; its own value may be a map. */
+/* Put the flags below @p path, which may be given with dots or as maps, into nested maps. A flag
+ * has three names, csx.debug.x; its own value may be a map. */
 static void open_below(struct conf_doc *doc, struct conf_diag *d, struct conf_node *map,
                        const char *path, const struct conf_entry *e)
 {

@@ -374,7 +374,7 @@ TEST(plan, the_layout_alone_explains_the_measured_rates)
         rig_open(&r, *measured_case[i], HW_STREAM_BLOCK);
         double rate = layout_tokens_per_s(&r, 90);
         CU_ASSERT(fabs(rate / measured[i] - 1) < 0.18);
-        utilisation[i] = rate * model_flop_per_token(r.model) / 7.5e15;
+        utilisation[i] = rate * model_flop_per_token(r.model, true) / 7.5e15;
         model_destroy(&r.model);
     }
     for (int i = 1; i < N_MEASURED; i++)

@@ -105,7 +105,7 @@ TEST(plan_smooth, no_plan_beats_the_multiply_adds_of_the_wafer)
         const struct hw_wafer *w = &r.cluster.wafer;
         const double rate = 2 * w->simd_fmachs * (double)(w->pe_cols * w->pe_rows);
         for (int64_t n = 1; n <= 1024; n *= 4) {
-            const double flop = model_flop_per_token(r.model) * (double)(n * r.model->T);
+            const double flop = model_flop_per_token(r.model, true) * (double)(n * r.model->T);
             T_TRUE(flop <= rate * step_of(&r, n));
         }
         model_destroy(&r.model);

@@ -138,8 +138,8 @@ TEST(diffusion, flop_of_a_token)
     struct model *m = make(384, 12, 6, HW_STREAM_BLOCK);
     const double rows = L * 6 * C * C + 2 * C * C + C * C + FREQUENCIES * C;
     const double tokens = L * 12 * C * C + 2 * PATCH * C;
-    T_NEAR(model_flop_per_token(m), 6 * (tokens + rows / T) + 12 * L * T * C, 1e-12);
-    T_NEAR(model_useful_flop_per_token(m, 0), model_flop_per_token(m), 0);
+    T_NEAR(model_flop_per_token(m, true), 6 * (tokens + rows / T) + 12 * L * T * C, 1e-12);
+    T_NEAR(model_useful_flop_per_token(m, true, 0), model_flop_per_token(m, true), 0);
     model_destroy(&m);
 }
 

@@ -325,7 +325,8 @@ TEST(families, flops_of_active_experts)
     p.model.moe.top_k = 2;
     struct model *m = make(&p, HW_STREAM_BLOCK);
     const double attention = 2 * 32 * 32 + 2 * 32 * 16, ffn = 3 * 3 * 24 * 32, router = 4 * 32;
-    T_NEAR(model_flop_per_token(m), 6 * (attention + ffn + router + 50 * 32) + 12 * 16 * 32, 1e-9);
+    T_NEAR(model_flop_per_token(m, true), 6 * (attention + ffn + router + 50 * 32) + 12 * 16 * 32,
+           1e-9);
     model_destroy(&m);
 }
 

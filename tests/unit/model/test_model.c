@@ -55,7 +55,7 @@ TEST(model, flop_per_token)
     for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
         struct zoo_params p = model_case_params(row[i].c);
         struct model *m = make(&p, HW_STREAM_BLOCK);
-        CU_ASSERT(fabs(model_flop_per_token(m) / 1e9 - row[i].gflop) < 0.0051);
+        CU_ASSERT(fabs(model_flop_per_token(m, true) / 1e9 - row[i].gflop) < 0.0051);
         model_destroy(&m);
     }
 }
@@ -79,7 +79,7 @@ TEST(model, flop_per_token_with_embedding_and_softmax)
         const double qkv = 2 * 3 * d * d, scores = 2 * T * d, softmax = 3 * (double)m->H * T;
         const double layer = qkv + scores + softmax + scores + 2 * d * d + 2 * 2 * d * (double)m->F;
         const double count = 3 * (2 * V * d + (double)m->L * layer + 2 * d * V);
-        T_NEAR(model_flop_per_token_hoffmann(m), count, 1e-12);
+        T_NEAR(model_flop_per_token_hoffmann(m, true), count, 1e-12);
         const double ratio = row[i].published / (count * 20 * (double)m->n_params);
         CU_ASSERT(ratio > 1.06 && ratio < 1.14);
         model_destroy(&m);
@@ -173,7 +173,7 @@ TEST(model, flops_of_an_encoder_by_hand)
     encode(&p, ZOO_MASKED_LM);
     p.model.max_predictions_per_seq = 2;
     struct model *m = make(&p, HW_STREAM_BLOCK);
-    T_NEAR(model_flop_per_token(m), 6 * (128 + 56 / 3.0) + 12 * 6 * 4, 1e-12);
+    T_NEAR(model_flop_per_token(m, true), 6 * (128 + 56 / 3.0) + 12 * 6 * 4, 1e-12);
     model_destroy(&m);
     p.model.max_predictions_per_seq = 7;
     T_EQ(model_create(&m, &p, HW_STREAM_BLOCK), WSC_CONFIG);

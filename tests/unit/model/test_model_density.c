@@ -27,13 +27,31 @@ TEST(model_density, useful_flops_of_spdf)
     struct zoo_sparsity entry = at(0.75);
     struct model *m = gpt3_xl(&entry);
     const double C = 2048, matrices = 24 * 12 * C * C;
-    const double dense = model_flop_per_token(m), useful = model_useful_flop_per_token(m, 0);
+    const double dense = model_flop_per_token(m, true),
+                 useful = model_useful_flop_per_token(m, true, 0);
     T_NEAR(useful, dense - 6 * 0.75 * matrices, 1e-9);
     CU_ASSERT(dense / useful > 2.45 && dense / useful < 2.55);
     model_destroy(&m);
     m = gpt3_xl(NULL);
-    T_NEAR(model_useful_flop_per_token(m, 0), model_flop_per_token(m), 0);
+    T_NEAR(model_useful_flop_per_token(m, true, 0), model_flop_per_token(m, true), 0);
     model_destroy(&m);
+}
+
+/* A forward pass takes 2 FLOPs for a kept weight, whether the weight is trained or not. */
+TEST(model_density, useful_flops_of_a_forward_pass)
+{
+    struct zoo_sparsity entry = at(0.75);
+    struct model *sparse = gpt3_xl(&entry), *m = gpt3_xl(NULL);
+    const double C = 2048, matrices = 24 * 12 * C * C, third = model_flop_per_token(m, true) / 3;
+    T_NEAR(model_flop_per_token(m, false), third, 1e-15);
+    T_NEAR(model_useful_flop_per_token(m, false, 0), third, 1e-15);
+    T_NEAR(model_useful_flop_per_token(sparse, false, 0), third - 2 * 0.75 * matrices, 1e-9);
+    for (int i = 0; i < m->n_tensors; i++)
+        m->tensor[i].frozen = m->tensor[i].layer >= 0;
+    T_NEAR(model_useful_flop_per_token(m, false, 0), third, 1e-15);
+    T_NEAR(model_useful_flop_per_token(m, true, 0), 3 * third - 2 * matrices, 1e-9);
+    model_destroy(&m);
+    model_destroy(&sparse);
 }
 
 /* Steps of RigL: 3 f_s, and 2 f_s + f_d in the one that ends with new masks, where f are the FLOPs
@@ -46,8 +64,8 @@ TEST(model_density, useful_flops_of_rigl)
     entry.update = (struct zoo_mask_update){.freq = 10, .stop = CONF_NULL};
     struct model *m = gpt3_xl(&entry);
     const double C = 2048, matrices = 24 * 12 * C * C;
-    const double usual = model_useful_flop_per_token(m, 8),
-                 update = model_useful_flop_per_token(m, 9);
+    const double usual = model_useful_flop_per_token(m, true, 8),
+                 update = model_useful_flop_per_token(m, true, 9);
     T_NEAR(update - usual, 2 * 0.75 * matrices, 1e-9);
     CU_ASSERT(model_chooses_mask(m, model_case_view(m, &m->stage[1], MODEL_Q_W), 9) ||
               model_chooses_mask(m, m->stage[1].view[2].tensor, 9));
