@@ -189,6 +189,7 @@ struct validation_prediction {
     double sensitivity[VALIDATION_MAX_CALIBRATED];
     /** Time of the predicted step on num_csx systems. */
     int64_t step_time_ps;
+    double sample_tokens; /**< tokens of a sample: of both texts of a translation */
     /** Fraction of the peak FLOP/s of all systems; the fraction with neutral constants. */
     double mfu, mfu_neutral;
     /** Chosen by the planner: sequences of a micro-batch, and replicas on a wafer. */

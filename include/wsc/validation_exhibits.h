@@ -3,13 +3,14 @@
  *  An exhibit is an entry of benchmarks/reference/exhibits.yaml: which rows of the published
  *  figures belong to it, and which curves it has (throughput against the number of systems, time of
  *  a step against the batch).  validation_reproduce() predicts the rows and simulates the curves;
- *  <wsc/report.h> draws them.  Nothing in an exhibit is typed in: each number is read from a row or
- *  simulated.
+ *  <wsc/report.h> draws them.  Nothing in an exhibit is typed in: each figure is read from a row,
+ *  also in titles and notes, or simulated.
  */
 #ifndef WSC_VALIDATION_EXHIBITS_H
 #define WSC_VALIDATION_EXHIBITS_H
 #include <wsc/err.h>
 #include <wsc/scaling.h>
+#include <wsc/text.h>
 #include <wsc/validation.h>
 
 #include <stdint.h>
@@ -21,21 +22,26 @@ enum validation_picture {
     VALIDATION_SYSTEMS, /**< throughput and efficiency by number of systems, a curve per model */
     VALIDATION_N_PICTURES
 };
-/** Maximum number of points of a curve. */
-enum { VALIDATION_MAX_COUNTS = 16 };
+/** Maximum number of points of a curve, and of curves of an exhibit. */
+enum { VALIDATION_MAX_COUNTS = 16, VALIDATION_MAX_CURVES = 64 };
 /** Whole numbers of an exhibit, rising: node counts, batches. */
 struct validation_counts {
     int64_t item[VALIDATION_MAX_COUNTS];
     int n;
 };
-/** One published table or figure.  Texts are owned. */
+/** A position in the file of exhibits, from 1. */
+struct validation_place {
+    int line, column;
+};
+/** One published table or figure.  Texts are owned.  In titles and notes `{ROW}` stands for the
+ *  figure of the row with that name, and `{ROW/OTHER}` for the ratio of two. */
 struct validation_exhibit {
     char *id;    /**< begins the names of its files */
     char *title; /**< heading */
     char *note;  /**< conditions in a sentence or two; NULL: none */
     int picture; /**< enum validation_picture */
     char *rows;  /**< names of rows or patterns with `*`, separated by blanks; NULL: none */
-    int rows_line, rows_column; /**< position of `rows` in the file, from 1 */
+    struct validation_place title_at, note_at, rows_at;
     /* Models, machine and points of the curves; NULL and 0 in an exhibit without curves. */
     char *models;                     /**< names of params files, separated by blanks */
     char *cluster;                    /**< name of a machine file */
@@ -70,11 +76,19 @@ struct validation_curve {
     double *below, *above;   /**< owned; 90 % band of tokens/s relative to row: 0.9, 1.1 */
     int *n_machines;         /**< owned; sampled machines of the band, as of a prediction */
     int n;
+    int64_t msl; /**< tokens of a sequence */
 };
+/** A row whose conditions are not those of the curve of its model. */
+enum { VALIDATION_NO_CURVE = -1 };
 /** An exhibit with its predictions and curves. */
 struct validation_reproduced {
     const struct validation_exhibit *exhibit; /**< borrowed */
+    char *title;                              /**< owned: with the figures of rows */
+    char *note; /**< owned, likewise; at its end, the rows that are not in the picture */
     const struct validation_prediction **row; /**< owned list; predicted rows */
+    /** Owned (n_rows): the curve that a row is a point of; n_curves: none has its model;
+     *  VALIDATION_NO_CURVE: the conditions differ. */
+    int *curve_of;
     const struct validation_figure **context; /**< owned list; rows without enough conditions */
     struct validation_curve *curve;           /**< owned */
     const struct hw_machine *cluster; /**< machine of the curves, borrowed; NULL: no curve */
@@ -98,6 +112,10 @@ struct validation_reproduction {
 enum wsc_err validation_reproduce(const struct validation_comparison *comparison,
                                   const struct validation_exhibits *exhibits, struct comm *comm,
                                   struct validation_reproduction *out) WSC_CHECKED;
+/** The names of the judged rows of @p comparison that no exhibit has, separated by ", ". */
+enum wsc_err validation_exhibits_missing(const struct validation_comparison *comparison,
+                                         const struct validation_exhibits *exhibits,
+                                         struct wsc_text *names) WSC_CHECKED;
 /** Release what validation_reproduce() allocated. */
 void validation_reproduction_fini(struct validation_reproduction *r);
 #endif

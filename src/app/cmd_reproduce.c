@@ -83,6 +83,19 @@ static enum wsc_err open_exhibits(const struct app_reproduce *o, struct app_comp
     return app_make_folder(o->out); /* an error before the predictions, not after */
 }
 
+/* Names the judged rows that a user may look for and that no exhibit shows. */
+static enum wsc_err warn_of_missing(const struct app_comparison *c,
+                                    const struct validation_exhibits *e)
+{
+    struct wsc_text names = {0};
+    enum wsc_err rc = validation_exhibits_missing(&c->comparison, e, &names);
+    if (!rc && names.n)
+        WSC_WARNING("%s: no exhibit has the rows %s; wsc validate predicts them", e->path,
+                    names.bytes);
+    wsc_text_free(&names);
+    return rc;
+}
+
 /* Fitted rows are predicted for the bands of others too. */
 static bool is_shown(const struct validation_reproduction *r, const struct validation_prediction *p)
 {
@@ -106,9 +119,10 @@ static enum wsc_err write_files(const struct app_reproduce *o,
         compared += judged;
         outside += judged && !validation_prediction_holds(&v->row[i]);
     }
-    (void)printf("\n%d of %d predictions lie outside the tolerance of their row\nWrote "
-                 "%s/reproduction.html, reproduction.pdf, and of each exhibit CSV, SVG and PNG\n",
-                 outside, compared, o->out);
+    (void)printf(
+        "\n%d of %d predictions lie outside the tolerance of their row\nWrote "
+        "%s/reproduction.html, reproduction.pdf, and the CSV, SVG and PNG files of the exhibits\n",
+        outside, compared, o->out);
     return WSC_OK;
 }
 
@@ -117,6 +131,7 @@ static enum wsc_err reproduce(const struct app_call *call, struct app_comparison
 {
     const struct app_reproduce *o = call->request;
     TRY(app_agree(call->comm, open_exhibits(o, c, e)));
+    if (!o->exhibits.n && !o->only) TRY(app_agree(call->comm, warn_of_missing(c, e)));
     if (!leads(call)) c->comparison.progress = NULL;
     if (leads(call)) out_progress_start("predict", c->comparison.n_refs);
     TRY(validation_reproduce(&c->comparison, e, call->comm, r));

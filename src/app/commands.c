@@ -76,7 +76,7 @@ const struct app_command app_commands[] = {
      .bit = APP_ON_REPRODUCE,
      .summary = "draw published tables and figures again from predictions",
      .usage = "reproduce [EXHIBIT...] --out DIR [options]",
-     .about = "Predicts every published figure and simulates every curve of the exhibits in "
+     .about = "Predicts the published figures and simulates the curves of the exhibits in "
               "benchmarks/reference/exhibits.yaml, and writes a table and a picture of each, one "
               "page (reproduction.html) and one PDF with all of them.",
      .examples = "  wsc reproduce --out out/reproduction\n"

@@ -94,8 +94,7 @@ enum wsc_err report_reproduction_print(const struct validation_reproduction *r)
 {
     for (int i = 0; i < r->n; i++) {
         struct report_cells rows = {0}, points = {0};
-        (void)printf("%s%s: %s\n", i ? "\n" : "", r->item[i].exhibit->id,
-                     r->item[i].exhibit->title);
+        (void)printf("%s%s: %s\n", i ? "\n" : "", r->item[i].exhibit->id, r->item[i].title);
         enum wsc_err rc = report_exhibit_rows(&rows, &r->item[i]);
         if (!rc && rows.n_rows) rc = print_cells(&rows);
         if (!rc) rc = report_exhibit_points(&points, &r->item[i]);

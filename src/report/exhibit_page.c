@@ -39,9 +39,9 @@ static WSC_CHECKED enum wsc_err add_exhibit(struct wsc_text *t, const char *dir,
     char picture[80];
     (void)snprintf(picture, sizeof picture, "%.60s.svg", r->exhibit->id);
     wsc_text_add(t, "<h2>");
-    out_text_html(t, r->exhibit->title);
+    out_text_html(t, r->title);
     wsc_text_add(t, "</h2>\n<p>");
-    out_text_html(t, r->exhibit->note ? r->exhibit->note : "");
+    out_text_html(t, r->note);
     wsc_text_add(t, "</p>\n");
     if (report_exhibit_drawn(r)) TRY(report_page_picture(t, dir, picture, "", NULL));
     TRY(add_table(t, r, "Published and predicted", report_exhibit_rows));

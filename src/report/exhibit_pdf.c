@@ -151,7 +151,7 @@ static void add_note(struct page *p, const char *note)
 static WSC_CHECKED enum wsc_err add_exhibit(struct page *p, const struct validation_reproduced *r)
 {
     struct wsc_text plot = {0};
-    const char *note = r->exhibit->note ? r->exhibit->note : "";
+    const char *note = r->note;
     wsc_text_add(p->t, "reset\nset encoding utf8\nset termoption noenhanced\n");
     const bool drawn = report_exhibit_drawn(r);
     if (drawn) report_exhibit_plot(r, p->t, &plot);
@@ -161,7 +161,7 @@ static WSC_CHECKED enum wsc_err add_exhibit(struct page *p, const struct validat
                  (double)(PICTURE_LINES - 1) / LINES, plot.bytes ? plot.bytes : "");
     p->t->failed = p->t->failed || plot.failed;
     wsc_text_free(&plot);
-    put_line(p, r->exhibit->title, "DejaVu Sans Bold,10");
+    put_line(p, r->title, "DejaVu Sans Bold,10");
     p->line++;
     add_note(p, note);
     p->line = below + 1;

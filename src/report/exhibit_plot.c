@@ -24,7 +24,7 @@ static double published_rate(const struct validation_prediction *p)
         f->quantity != VALIDATION_RATE && f->quantity != VALIDATION_STEP_TIME)
         return NAN;
     const double predicted =
-        (double)f->global_batch * (double)f->msl / wsc_seconds((double)p->step_time_ps);
+        (double)f->global_batch * p->sample_tokens / wsc_seconds((double)p->step_time_ps);
     return predicted / (1 + validation_speed_error(f, p->predicted));
 }
 
@@ -36,21 +36,30 @@ static double published_efficiency(const struct validation_prediction *p)
     return 100 * p->ref->value / (double)p->ref->num_csx;
 }
 
-/* Which curve a row belongs to; the number of curves for none. */
-static int curve_of(const struct validation_reproduced *r, const struct validation_figure *f)
-{
-    int k = 0;
-    while (k < r->n_curves && strcmp(r->curve[k].model, f->model) != 0)
-        k++;
-    return k;
-}
-
 /* Symbols of published points by gnuplot's numbers, as in the picture of ratios. */
 enum { COMPARED = 4, NOT_COMPARED = 8 };
 
 static bool is_shown_only(const struct validation_figure *f)
 {
     return f->kind == VALIDATION_KIND_CONTEXT;
+}
+
+/* Systems or sequences of a row. */
+static int64_t place_on_axis(const struct validation_reproduced *r,
+                             const struct validation_figure *f)
+{
+    return r->exhibit->picture == VALIDATION_SYSTEMS ? f->num_csx : f->global_batch;
+}
+
+/* The larger one of @p last, the end of the curves, and of the places of the rows in the picture.
+ */
+static int64_t end_of_axis(const struct validation_reproduced *r, int64_t last)
+{
+    for (int i = 0; i < r->n_rows; i++) {
+        const int64_t place = place_on_axis(r, r->row[i]->ref);
+        if (r->curve_of[i] != VALIDATION_NO_CURVE && place > last) last = place;
+    }
+    return last;
 }
 
 /* $p<k>: x, y and symbol of the rows of curve @p k by @p y_of; a row without an y is left out. */
@@ -62,11 +71,9 @@ static int add_points(struct wsc_text *t, const struct validation_reproduced *r,
     for (int i = 0; i < r->n_rows; i++) {
         const struct validation_prediction *p = r->row[i];
         const double y = y_of(p);
-        if (curve_of(r, p->ref) != k || !isfinite(y)) continue;
-        wsc_text_add(t, "%lld %.9g %d\n",
-                     (long long)(r->exhibit->picture == VALIDATION_SYSTEMS ? p->ref->num_csx
-                                                                           : p->ref->global_batch),
-                     y, is_shown_only(p->ref) ? NOT_COMPARED : COMPARED);
+        if (r->curve_of[i] != k || !isfinite(y)) continue;
+        wsc_text_add(t, "%lld %.9g %d\n", (long long)place_on_axis(r, p->ref), y,
+                     is_shown_only(p->ref) ? NOT_COMPARED : COMPARED);
         n++;
     }
     wsc_text_add(t, "EOD\n");
@@ -76,7 +83,7 @@ static int add_points(struct wsc_text *t, const struct validation_reproduced *r,
 static double published_step(const struct validation_prediction *p)
 {
     const double rate = published_rate(p);
-    return (double)p->ref->global_batch * (double)p->ref->msl / rate;
+    return (double)p->ref->global_batch * p->sample_tokens / rate;
 }
 
 /* ---- curves ---------------------------------------------------------------------------------- */
@@ -139,7 +146,9 @@ static void add_key(struct wsc_text *t, int symbol, const char *title)
 static bool shows_others(const struct validation_reproduced *r)
 {
     for (int i = 0; i < r->n_rows; i++)
-        if (is_shown_only(r->row[i]->ref) && isfinite(published_rate(r->row[i]))) return true;
+        if (is_shown_only(r->row[i]->ref) && r->curve_of[i] != VALIDATION_NO_CURVE &&
+            isfinite(published_rate(r->row[i])))
+            return true;
     return false;
 }
 
@@ -189,7 +198,8 @@ static bool has_room(const struct validation_counts *x, bool linear, int i)
     return !linear || i + 1 == x->n || (x->item[i + 1] - x->item[i]) * PARTS > x->item[x->n - 1];
 }
 
-static void add_x_tics(struct wsc_text *t, const struct validation_counts *x, bool linear)
+static void add_x_tics(struct wsc_text *t, const struct validation_counts *x, bool linear,
+                       int64_t end)
 {
     wsc_text_add(t, "set xtics (");
     for (int i = 0; i < x->n; i++) {
@@ -197,8 +207,7 @@ static void add_x_tics(struct wsc_text *t, const struct validation_counts *x, bo
         if (has_room(x, linear, i)) wsc_text_add(t, "%lld", (long long)x->item[i]);
         wsc_text_add(t, "' %lld", (long long)x->item[i]);
     }
-    wsc_text_add(t, ")\nset xrange [%.6g:%.6g]\n", (double)x->item[0] / 1.2,
-                 (double)x->item[x->n - 1] * 1.2);
+    wsc_text_add(t, ")\nset xrange [%.6g:%.6g]\n", (double)x->item[0] / 1.2, (double)end * 1.2);
 }
 
 static void add_common(struct wsc_text *t)
@@ -228,16 +237,16 @@ static void add_efficiency_axis(struct wsc_text *plot, const struct validation_r
 static void plot_systems(const struct validation_reproduced *r, struct wsc_text *data,
                          struct wsc_text *plot)
 {
-    enum { MOST = 64 };
-    int rates[MOST + 1] = {0}, efficiencies[MOST + 1] = {0};
-    for (int k = 0; k <= r->n_curves && k <= MOST; k++) {
+    const struct validation_counts *x = &r->exhibit->num_csx;
+    int rates[VALIDATION_MAX_CURVES + 1] = {0}, efficiencies[VALIDATION_MAX_CURVES + 1] = {0};
+    for (int k = 0; k <= r->n_curves; k++) {
         rates[k] = add_points(data, r, k, "r", published_rate);
         efficiencies[k] = add_points(data, r, k, "e", published_efficiency);
     }
     add_common(plot);
     wsc_text_add(plot, "set logscale xy\nset format y '%%.0s %%c'\nunset xlabel\n"
                        "set ylabel 'tokens per second'\nset lmargin 11\nset rmargin 28\n");
-    add_x_tics(plot, &r->exhibit->num_csx, false);
+    add_x_tics(plot, x, false, end_of_axis(r, x->item[x->n - 1]));
     wsc_text_add(plot, "set origin X0,Y0+0.36*H\nset size W,0.64*H\nset yrange [*:*]\n");
     plot_panel(plot, r, 2, "r", rates);
     wsc_text_add(plot, "unset logscale y\nset format y '%%g'\nset ylabel 'efficiency, %%'\n"
@@ -251,16 +260,17 @@ static void plot_systems(const struct validation_reproduced *r, struct wsc_text 
 static void plot_batches(const struct validation_reproduced *r, struct wsc_text *data,
                          struct wsc_text *plot)
 {
-    enum { MOST = 64 };
-    int steps[MOST + 1] = {0};
-    for (int k = 0; k <= r->n_curves && k <= MOST; k++)
+    const struct validation_counts *x = &r->exhibit->batch;
+    const int64_t end = end_of_axis(r, x->item[x->n - 1]);
+    int steps[VALIDATION_MAX_CURVES + 1] = {0};
+    for (int k = 0; k <= r->n_curves; k++)
         steps[k] = add_points(data, r, k, "s", published_step);
     add_common(plot);
     wsc_text_add(plot, "unset logscale\nset format y '%%g'\nset xlabel 'sequences of a step'\n"
                        "set ylabel 'time of a step, s'\nset lmargin 11\nset rmargin 28\n");
-    add_x_tics(plot, &r->exhibit->batch, true);
+    add_x_tics(plot, x, true, end);
     wsc_text_add(plot, "set xrange [0:%lld]\nset yrange [0:*]\nset origin X0,Y0\nset size W,H\n",
-                 (long long)(r->exhibit->batch.item[r->exhibit->batch.n - 1] * 21 / 20));
+                 (long long)(end * 21 / 20));
     plot_panel(plot, r, 2, "s", steps);
 }
 
@@ -343,7 +353,7 @@ enum wsc_err report_exhibit_draw(const char *dir, const struct validation_reprod
                           "H = 0.94\n");
     report_exhibit_plot(r, &script, &plot);
     wsc_text_add(&page, "set multiplot title ");
-    out_text_gnuplot(&page, r->exhibit->title);
+    out_text_gnuplot(&page, r->title);
     wsc_text_add(&page, "\n%sunset multiplot\n", plot.bytes ? plot.bytes : "");
     out_gnuplot_output(&script, r->exhibit->id, page.bytes ? page.bytes : "", HEIGHT);
     script.failed = script.failed || plot.failed || page.failed;

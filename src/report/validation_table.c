@@ -270,8 +270,8 @@ static double error_of(const struct validation_prediction *p, enum validation_ki
     return fabs(validation_speed_error(p->ref, p->predicted));
 }
 
-/* The lower of the two in the middle. */
-static double median_of(const struct validation_table *v, enum validation_kind kind, int n)
+/* The error that is the @p place-th of all in rising order, from 0. */
+static double error_at(const struct validation_table *v, enum validation_kind kind, int place)
 {
     for (int i = 0; i < v->n_rows; i++) {
         const double e = error_of(&v->row[i], kind);
@@ -280,9 +280,15 @@ static double median_of(const struct validation_table *v, enum validation_kind k
             less += error_of(&v->row[k], kind) < e;
             equal += error_of(&v->row[k], kind) == e;
         }
-        if (less <= (n - 1) / 2 && less + equal > (n - 1) / 2) return e;
+        if (less <= place && less + equal > place) return e;
     }
     return NAN;
+}
+
+/* The error in the middle; the mean of the two there when their number is even. */
+static double median_of(const struct validation_table *v, enum validation_kind kind, int n)
+{
+    return (error_at(v, kind, (n - 1) / 2) + error_at(v, kind, n / 2)) / 2;
 }
 
 static struct summary summarise(const struct validation_table *v, enum validation_kind kind)

@@ -7,6 +7,7 @@
 #include <wsc/validation_exhibits.h>
 
 #include <wsc/mem.h>
+#include <wsc/model.h>
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -49,9 +50,26 @@ static WSC_CHECKED enum wsc_err check_patterns(const struct validation_compariso
         if (!found)
             return WSC_RAISE(WSC_CONFIG,
                              "%s:%d:%d: exhibit %.40s: no published figure matches \"%s\"", path,
-                             e->rows_line, e->rows_column, e->id, pattern);
+                             e->rows_at.line, e->rows_at.column, e->id, pattern);
     }
     return WSC_OK;
+}
+
+static bool is_named(const struct validation_exhibits *e, const char *id)
+{
+    for (int k = 0; k < e->n; k++)
+        if (matches(e->item[k].rows, id)) return true;
+    return false;
+}
+
+enum wsc_err validation_exhibits_missing(const struct validation_comparison *c,
+                                         const struct validation_exhibits *e,
+                                         struct wsc_text *names)
+{
+    for (int i = 0; i < c->n_refs; i++)
+        if (c->ref[i].kind != VALIDATION_KIND_CONTEXT && !is_named(e, c->ref[i].id))
+            wsc_text_add(names, "%s%s", names->n ? ", " : "", c->ref[i].id);
+    return wsc_text_check(names);
 }
 
 /* The rows that any exhibit names, each once, in the order of the files, and those that constants
@@ -65,10 +83,8 @@ static enum wsc_err choose_figures(const struct validation_comparison *c,
     for (int i = 0; i < e->n; i++)
         TRY(check_patterns(c, e->path, &e->item[i]));
     for (int i = 0; i < c->n_refs; i++) {
-        bool wanted = validation_figure_fitted(&c->ref[i]);
-        for (int k = 0; k < e->n && !wanted; k++)
-            wanted = matches(e->item[k].rows, c->ref[i].id);
-        if (wanted) out->figure[(*n)++] = c->ref[i];
+        if (validation_figure_fitted(&c->ref[i]) || is_named(e, c->ref[i].id))
+            out->figure[(*n)++] = c->ref[i];
     }
     return WSC_OK;
 }
@@ -170,6 +186,7 @@ static enum wsc_err draw_curve(const struct validation_exhibit *e,
                                   .cluster = item->cluster,
                                   .comm = comm};
     curve->model = item->ref->id;
+    curve->msl = model_sequence_length(&item->params);
     TRY_NEW(curve->row, WSC_MEM_SCALING, VALIDATION_MAX_COUNTS);
     TRY_NEW(curve->n_machines, WSC_MEM_SCALING, VALIDATION_MAX_COUNTS);
     TRY_NEW(curve->below, WSC_MEM_SCALING, VALIDATION_MAX_COUNTS);
@@ -219,17 +236,21 @@ enum wsc_err validation_reproduce(const struct validation_comparison *comparison
 {
     int next = 0;
     *out = (struct validation_reproduction){0};
-    TRY(predict_rows(comparison, exhibits, out));
-    TRY(load_curves(comparison, exhibits, out));
     TRY_NEW(out->item, WSC_MEM_SCALING, exhibits->n + 1);
     for (int i = 0; i < exhibits->n; i++) {
         struct validation_reproduced *r = &out->item[out->n++];
         r->exhibit = &exhibits->item[i];
+        TRY(validation_exhibit_texts(comparison, exhibits->path, r));
+    }
+    TRY(predict_rows(comparison, exhibits, out));
+    TRY(load_curves(comparison, exhibits, out));
+    for (int i = 0; i < out->n; i++) {
+        struct validation_reproduced *r = &out->item[i];
         if (comparison->progress)
-            comparison->progress(comparison->progress_ctx, "curves", i, exhibits->n,
-                                 r->exhibit->id);
+            comparison->progress(comparison->progress_ctx, "curves", i, out->n, r->exhibit->id);
         TRY(link_rows(&out->result.report, r));
         TRY(draw_curves(out, &next, comm, r));
+        TRY(validation_exhibit_place(r));
     }
     return WSC_OK;
 }
@@ -248,6 +269,9 @@ void validation_reproduction_fini(struct validation_reproduction *r)
         for (int k = 0; k < r->item[i].n_curves; k++)
             free_curve(&r->item[i].curve[k]);
         wsc_free(r->item[i].curve);
+        wsc_free(r->item[i].curve_of);
+        wsc_free(r->item[i].title);
+        wsc_free(r->item[i].note);
         wsc_free(r->item[i].row);
         wsc_free(r->item[i].context);
     }

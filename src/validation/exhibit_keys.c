@@ -47,8 +47,8 @@ static void read_counts(struct conf_parse *p, const struct conf_key *key,
 #define ALL \
     {.path = "picture", .type = CONF_T_ANY}, \
     {TEXT(id), .required = true, .doc = "begins the names of its files"}, \
-    {TEXT(title), .required = true, .doc = "heading"}, \
-    {TEXT(note), .nullable = true, .doc = "conditions"}
+    {TEXT(title), .required = true, .doc = "heading; `{ROW}` is the figure of a row"}, \
+    {TEXT(note), .nullable = true, .doc = "conditions; `{ROW}`, `{ROW/OTHER}`: figures of rows"}
 #define CURVES \
     {TEXT(rows), .nullable = true, .doc = "rows of the published figures, with `*`"}, \
     {TEXT(models), .required = true, .doc = "names of params files"}, \
@@ -71,6 +71,45 @@ static const struct conf_variant pictures[VALIDATION_N_PICTURES] = {
 static const struct conf_variants variants = {
     .selector = "picture", .variant = pictures, .n = VALIDATION_N_PICTURES};
 
+static struct validation_place place_of(const struct conf_node *exhibit, const char *key)
+{
+    const struct conf_node *node = conf_node_find(exhibit, key);
+    return node ? (struct validation_place){node->pos.line, node->pos.column}
+                : (struct validation_place){0};
+}
+
+/* Bytes that each name in @p list, separated by blanks, may have; @p list NULL: none. */
+static void check_length(struct conf_parse *p, const struct conf_node *exhibit, const char *key,
+                         const char *list, size_t most)
+{
+    static const char blanks[] = " \n";
+    const struct conf_node *node = conf_node_find(exhibit, key);
+    for (const char *name = list; name && node && *(name += strspn(name, blanks));
+         name += strcspn(name, blanks))
+        if (strcspn(name, blanks) > most)
+            conf_diag_error(p->diag, node->pos, key, "\"%.20s...\" is longer than %zu bytes", name,
+                            most);
+}
+
+/* Models, machine and overrides stand in the fields of a row when curves are simulated. */
+static void check_names(struct conf_parse *p, const struct conf_node *exhibit,
+                        const struct validation_exhibit *e)
+{
+    struct validation_figure row;
+    const struct conf_node *set = conf_node_find(exhibit, "set"),
+                           *models = conf_node_find(exhibit, "models");
+    int n = 0;
+    for (const char *m = e->models; m && *(m += strspn(m, " \n")); m += strcspn(m, " \n"))
+        n++;
+    if (n > VALIDATION_MAX_CURVES)
+        conf_diag_error(p->diag, models->pos, "models", "%d models, an exhibit has at most %d", n,
+                        VALIDATION_MAX_CURVES);
+    check_length(p, exhibit, "models", e->models, sizeof row.model - 1);
+    check_length(p, exhibit, "cluster", e->cluster, sizeof row.cluster - 1);
+    if (e->set && set && strlen(e->set) >= sizeof row.set)
+        conf_diag_error(p->diag, set->pos, "set", "longer than %zu bytes", sizeof row.set - 1);
+}
+
 static void read_exhibit(struct conf_parse *p, const char *path, const struct conf_node *node,
                          struct validation_exhibit *out)
 {
@@ -88,10 +127,10 @@ static void read_exhibit(struct conf_parse *p, const char *path, const struct co
     const struct conf_record record = {
         .path = path, .map = node, .key = v->key, .n = v->n, .out = out};
     (void)conf_record_read(p, &record);
-    const struct conf_node *rows = conf_node_find(node, "rows");
-    if (!rows) return;
-    out->rows_line = rows->pos.line;
-    out->rows_column = rows->pos.column;
+    out->title_at = place_of(node, "title");
+    out->note_at = place_of(node, "note");
+    out->rows_at = place_of(node, "rows");
+    check_names(p, node, out);
 }
 
 /* Files are named after an id, so it has no slash in it, and no character that a shell reads. */

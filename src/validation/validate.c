@@ -136,6 +136,7 @@ static enum wsc_err predict_row(const struct validation_case *item,
     p->ref = item->ref;
     TRY(validation_predict(item, item->cluster, &p->predicted, &row));
     p->step_time_ps = row.step_time_ps;
+    p->sample_tokens = row.tokens_per_s / row.samples_per_s;
     p->mfu = row.mfu;
     p->breakdown = row.breakdown;
     TRY(fill_parts(item, item->cluster, p));

@@ -97,6 +97,17 @@ double validation_half_band(double spread, double form);
 /** Fill the bands of @p row, the rows of @p v, from their spread, and what @p v says of them. */
 void validation_set_bands(struct validation_table *v, struct validation_prediction *row);
 
+/* ---- exhibits -------------------------------------------------------------------------------- */
+
+struct validation_reproduced;
+/** Fill title and note of @p r. WSC_CONFIG names @p path, the line, the exhibit and a row that
+ *  @p rows does not have. */
+enum wsc_err validation_exhibit_texts(const struct validation_comparison *rows, const char *path,
+                                      struct validation_reproduced *r) WSC_CHECKED;
+/** Fill curve_of of @p r, whose rows and curves are there, and name the rows that are not in the
+ *  picture at the end of its note. */
+enum wsc_err validation_exhibit_place(struct validation_reproduced *r) WSC_CHECKED;
+
 /* ---- fit ------------------------------------------------------------------------------------- */
 
 enum { VALIDATION_MAX_PARAMETERS = VALIDATION_MAX_CALIBRATED, VALIDATION_MAX_POINTS = 64 };

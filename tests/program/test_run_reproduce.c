@@ -57,6 +57,64 @@ TEST(reproduce, published_numbers_are_those_of_the_rows)
     CU_ASSERT_STRING_NOT_EQUAL(before[2], after[2]);
 }
 
+/* Figures in titles and notes are those of the rows too; another row has the same samples, half the
+ * hours. */
+TEST(reproduce, texts_have_the_figures_of_the_rows)
+{
+    const char *out = job_path("texts");
+    for (int i = 0; i < 2; i++) {
+        const char *dir = reference(i ? "314" : "157");
+        CU_ASSERT_TRUE_FATAL(
+            spawn_ok("sed -n 's/usc_256m_b128,/half,/; $s/,157,\\|,314,/,78.5,/p' %s/rows.csv "
+                     ">%s.half && cat %s.half >>%s/rows.csv && "
+                     "sed -i 's/title: Hours/title: \"{usc_256m_b128} hours\", note: "
+                     "\"{usc_256m_b128\\/half} times\"/' %s/exhibits.yaml && "
+                     "\"$WSC\" reproduce hours --reference %s --out %s",
+                     dir, dir, dir, dir, dir, dir, out));
+        CU_ASSERT(spawn_ok("grep -q '<h2>%s hours</h2>' %s/reproduction.html && "
+                           "grep -q '<p>%s times</p>' %s/reproduction.html",
+                           i ? "314" : "157", out, i ? "4" : "2", out));
+    }
+}
+
+/* Rows of 1024 tokens, of two systems and with overrides are named and not drawn; the axis
+ * has room for a row beyond the curve. */
+TEST(reproduce, rows_of_other_conditions_are_not_drawn)
+{
+    const char *out = job_path("conditions"), *dir = reference("157");
+    CU_ASSERT_TRUE_FATAL(spawn_ok(
+        "cd %s && head -1 rows.csv >head && sed -n "
+        "'2s/,gpt3_256m,1,128,,128,/,gpt3_111m,1,90,,auto,/p' "
+        "rows.csv >row && "
+        "(cat head; sed 's/^[^,]*/same/; s/,90,/,240,/' row; sed 's/^[^,]*/short/; "
+        "s/,2048,/,1024,/' row; sed 's/^[^,]*/two/; s/,1,90,/,2,90,/' row; sed 's/^[^,]*/bare/; "
+        "s/,cs2,,/,cs2,model.use_ffn_bias=false,/' row) >other.csv && "
+        "sed -i 's/cluster: cs2, batch/rows: same short two bare, &/' exhibits.yaml",
+        dir));
+    CU_ASSERT(spawn_ok("\"$WSC\" reproduce batches --reference %s --out %s", dir, out));
+    CU_ASSERT(
+        spawn_ok("grep -q 'Not in the picture, for other conditions: short (1024 tokens), two "
+                 "(2 systems), bare (model.use_ffn_bias=false)\\.' %s/reproduction.html",
+                 out));
+    CU_ASSERT(
+        spawn_ok("cd %s && test $(sed -n '/^$s0/,/^EOD/p' batches.gp | grep -c '^[0-9]') = 1 && "
+                 "grep -q '^240 ' batches.gp && grep -q '^set xrange .0:252' batches.gp",
+                 out));
+}
+
+/* A compared row that no exhibit has is named, unless exhibits were chosen. */
+TEST(reproduce, rows_without_an_exhibit_are_named)
+{
+    struct spawn_result r;
+    const char *out = job_path("missing"), *dir = reference("157");
+    CU_ASSERT_TRUE_FATAL(spawn_ok("cd %s && sed '2s/^[^,]*/lone/' rows.csv >more.csv", dir));
+    for (int i = 0; i < 2; i++) {
+        spawn_run(&r, "\"$WSC\" reproduce --reference %s --out %s %s", dir, out, i ? "hours" : "");
+        CU_ASSERT((strstr(r.err, "no exhibit has the rows lone; wsc validate") != NULL) == !i);
+        spawn_free(&r);
+    }
+}
+
 /* The table of the page has the numbers of the CSV file: published, predicted, band. */
 TEST(reproduce, the_page_has_the_numbers_of_the_file)
 {
@@ -238,4 +296,17 @@ TEST(reproduce, what_is_wrong_is_named)
     T_EQ(r.status, 2);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "exhibit hours: no published figure matches \"alcf_*\""));
     spawn_free(&r);
+    static const char *const titles[][2] = {
+        {"{nowhere} h",
+         "exhibits.yaml:2:41: exhibit hours: no published figure is named \"nowhere\""},
+        {"{usc_256m_b128", "exhibits.yaml:2:41: exhibit hours: no } after \"{usc_256m_b128\""}};
+    for (int i = 0; i < 2; i++) {
+        spawn_run(&r,
+                  "sed -i 's/title: .*, rows: alcf/title: \"%s\", rows: alcf/' %s/exhibits.yaml && "
+                  "\"$WSC\" reproduce --reference %s --out %s",
+                  titles[i][0], dir, dir, job_path("x"));
+        T_EQ(r.status, 2);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, titles[i][1]));
+        spawn_free(&r);
+    }
 }

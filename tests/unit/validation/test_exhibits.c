@@ -14,6 +14,13 @@
     "  - {id: c, picture: systems, title: C, models: m1, cluster: cs3, num_csx: [1, 4, 64],\n"     \
     "     batch_per_csx: 3, measured_to: 16, msl: 2048, set: model.x=1, note: why}\n"
 
+#define X20 "xxxxxxxxxxxxxxxxxxxx"
+#define X64 X20 X20 X20 "xxxx"
+#define M16 "m m m m m m m m m m m m m m m m "
+#define CURVE(cluster)                                                                             \
+    "exhibits:\n  - {id: b, picture: batches, title: B, models: m, cluster: " cluster              \
+    ", batch: [1]}\n"
+
 static enum wsc_err read_text(const char *text, struct validation_exhibits *e)
 {
     case_write(case_path("exhibits.yaml"), text);
@@ -61,6 +68,14 @@ TEST(exhibits, errors_name_the_place)
          "a second exhibit with the id a"},
         {"exhibits:\n  - {id: ../a, picture: ratios, title: A, rows: usc_* }\n",
          "exhibits.yaml:2:10: id: names files: expected letters, digits, _ and -, got \"../a\""},
+        {CURVE("cs2, set: " X64 X64), "exhibits.yaml:2:71: set: longer than 127 bytes"},
+        {CURVE(X64), "cluster: \"" X20 "...\" is longer than 31 bytes"},
+        {"exhibits:\n  - {id: b, picture: batches, title: B, cluster: c, models: m " X64
+         ", batch: [1]}\n",
+         "models: \"" X20 "...\" is longer than 47 bytes"},
+        {"exhibits:\n  - {id: b, picture: batches, title: B, cluster: c, models: m " M16 M16 M16 M16
+         ", batch: [1]}\n",
+         "models: 65 models, an exhibit has at most 64"},
         {"other: 1\n" RATIOS, "other"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct validation_exhibits e;
