@@ -494,8 +494,11 @@ enum wsc_err validation_points_of(const struct validation_figure *rows, int n_ro
         const double rate = drawn ? validation_rate_of_figure(&rows[i]) : 0;
         if (!(rate > 0)) continue;
         struct validation_point *p = &(*points)[(*n)++];
+        const bool tokens = validation_figure_counts_tokens(&rows[i]);
         *p = (struct validation_point){.num_csx = (double)rows[i].num_csx,
-                                       .tokens_per_s = rate * (double)rows[i].msl,
+                                       .tokens_per_s = tokens ? rows[i].value : rate,
+                                       .unit = tokens ? VALIDATION_TOKENS_PER_S
+                                                      : VALIDATION_SAMPLES_PER_S,
                                        .global_batch = rows[i].global_batch,
                                        .micro_batch = rows[i].micro_batch,
                                        .msl = rows[i].msl};

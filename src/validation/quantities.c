@@ -24,7 +24,7 @@ static double seconds_of(const char *unit)
     return NAN;
 }
 
-static bool counts_tokens(const struct validation_figure *ref)
+bool validation_figure_counts_tokens(const struct validation_figure *ref)
 {
     return !strcmp(ref->unit, "tokens/s");
 }
@@ -36,7 +36,7 @@ static double rate_of_time(const struct validation_figure *ref)
 
 static double rate_of_rate(const struct validation_figure *ref)
 {
-    return counts_tokens(ref) ? ref->value / (double)ref->msl : ref->value;
+    return validation_figure_counts_tokens(ref) ? ref->value / (double)ref->msl : ref->value;
 }
 
 static double rate_of_step(const struct validation_figure *ref)
@@ -61,7 +61,7 @@ static WSC_CHECKED enum wsc_err predict_rate(const struct validation_case *item,
                                              const struct scaling_row *row, double *value)
 {
     (void)cluster;
-    *value = counts_tokens(item->ref) ? row->tokens_per_s : row->samples_per_s;
+    *value = validation_figure_counts_tokens(item->ref) ? row->tokens_per_s : row->samples_per_s;
     return WSC_OK;
 }
 

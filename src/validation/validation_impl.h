@@ -160,6 +160,8 @@ const struct validation_fittable *validation_fittables(int *n);
 
 /** Samples per second of a training of @p ref; 0 when it shows no rate of a training. */
 double validation_rate_of_figure(const struct validation_figure *ref);
+/** True when the figure is in tokens, not in samples. */
+bool validation_figure_counts_tokens(const struct validation_figure *ref);
 
 /* ---- fits of constants ----------------------------------------------------------------------- */
 

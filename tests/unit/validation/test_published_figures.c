@@ -129,11 +129,13 @@ TEST(reference, points_are_rates_of_compared_rows)
     T_OK(validation_points_of(r, n, &p, &n_points));
     T_EQ(n_points, 3);
     T_STR(p[0].model, "g");
-    T_NEAR(p[0].tokens_per_s, 10 * 1024, 1e-15);
-    T_NEAR(p[1].tokens_per_s, 11 * 1024, 1e-15);
+    T_NEAR(p[0].tokens_per_s, 10, 1e-15);
+    T_EQ(p[0].unit, VALIDATION_SAMPLES_PER_S); /* what a sample has is known in the sweep */
+    T_NEAR(p[1].tokens_per_s, 11, 1e-15);
     T_EQ(p[1].global_batch, 2);
     T_STR(p[1].cluster, "c");
     T_NEAR(p[2].tokens_per_s, 512, 1e-15);
+    T_EQ(p[2].unit, VALIDATION_TOKENS_PER_S);
     T_NEAR(p[2].num_csx, 2, 0);
     wsc_free(p);
     wsc_free(r);
