@@ -157,6 +157,9 @@ struct scaling_items {
 };
 /** Compute all items, each on one rank of @p comm (NULL: all in this process), with the threads of
  *  the rank (comm_threads()). Afterwards every rank has all results. Collective. Pointers inside
+/** Refuse params whose mode has no training steps (eval, generate), because sweeps and whole
+ *  trainings simulate training steps; the error names the place of the mode. */
+enum wsc_err scaling_refuse_other_modes(const struct zoo_params *params) WSC_CHECKED;
  *  items are valid only on the rank that computed them. */
 enum wsc_err scaling_share(struct comm *comm, const struct scaling_items *items) WSC_CHECKED;
 

@@ -63,6 +63,7 @@ static enum wsc_err load_model(struct app_sweep *s, const char *path)
     config->params_path = NULL;
     s->n_models++; /* what a failed load left is freed as well */
     TRY(rc);
+    TRY(app_reported_once(s->comm, scaling_refuse_other_modes(&s->params[i])));
     s->model[i] = (struct scaling_model){s->name[i], &s->params[i]};
     return app_reported_once(s->comm, name_model(s, i));
 }

@@ -288,6 +288,7 @@ static enum wsc_err run_sweep(libwsc_sweep *sweep, const libwsc_params *params,
             return WSC_RAISE(WSC_USAGE, "num_csx: expected 1 to %d systems, got %lld",
                              HW_MAX_SYSTEMS, (long long)num_csx[i]);
     TRY(scaling_refuse_passing_faults(s.cluster));
+    TRY(scaling_refuse_other_modes(&params->params));
     return scaling_run(&s, &sweep->row);
 }
 

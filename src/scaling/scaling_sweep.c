@@ -253,6 +253,18 @@ enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row *
 {
     TRY_NEW(*rows, WSC_MEM_SCALING, n_points(sweep));
     enum wsc_err rc = run_points(sweep, *rows);
+enum wsc_err scaling_refuse_other_modes(const struct zoo_params *params)
+{
+    const enum zoo_mode mode = params->runconfig.mode;
+    if (zoo_mode_trains(mode)) return WSC_OK;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG, "%s: the mode does not train; this command simulates training steps",
+                  zoo_params_place(params, "runconfig.mode")),
+        mode == ZOO_EVAL ? "wsc run --mode eval --numerics none, or a row of quantity eval_rate "
+                           "for wsc validate --points"
+                         : "wsc run --mode generate --numerics none");
+}
+
     if (!rc) return WSC_OK;
     wsc_free(*rows);
     *rows = NULL;

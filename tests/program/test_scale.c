@@ -567,3 +567,34 @@ TEST(scale, a_value_instead_of_a_section_is_one_error)
     CU_ASSERT_PTR_NULL(strstr(r.err, "required key is missing"));
     spawn_free(&r);
 }
+
+/* A sweep has training steps; other modes are refused at their place, before any other warning. */
+TEST(scale, modes_that_do_not_train_are_refused)
+{
+    const char *dir = job_path("modes");
+    static const struct {
+        const char *command, *says;
+    } wrong[] = {
+        {"scale --params configs/params/tiny.yaml --num_csx 1 --set runconfig.mode=eval",
+         "error: --set runconfig.mode: the mode does not train"},
+        {"scale --params configs/params/tiny.yaml --num_csx 1 --set runconfig.mode=generate",
+         "; hint: wsc run --mode generate"},
+        {"scale --params $DIR/validate.yaml --num_csx 1",
+         "validate.yaml:58:21: runconfig.mode: the mode does not train"},
+        {"law --points benchmarks/reference/laws/cerebras_gpt.csv --predict $DIR/validate.yaml",
+         "; hint: wsc run --mode eval --numerics none, or a row of quantity eval_rate for "}};
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && sed -n '1,/^  fit:/p' configs/params/"
+                             "tiny_trainer.yaml | sed '$d' >%s/validate.yaml && printf '  validate:"
+                             "\n    val_dataloader: {data_processor: GptHDF5MapDataProcessor, "
+                             "data_dir: ., batch_size: 8}\n' >>%s/validate.yaml",
+                             dir, dir, dir));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "DIR=%s; \"$WSC\" %s --out %s/out", dir, wrong[i].command, dir);
+        T_EQ(r.status, 2);
+        if (!strstr(r.err, wrong[i].says)) (void)printf("got: %s\n", r.err);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, wrong[i].says));
+        CU_ASSERT_PTR_NULL(strstr(r.err, "WARNING"));
+        spawn_free(&r);
+    }
+}

@@ -109,6 +109,24 @@ static double rate_with(const char *faults, int *status)
     return point.tokens_per_s;
 }
 
+TEST(libwsc, a_sweep_refuses_modes_that_do_not_train)
+{
+    static const char *const mode[] = {"runconfig.mode=eval", "runconfig.mode=generate"};
+    for (int i = 0; i < 2; i++) {
+        const int64_t one = 1;
+        libwsc_params *params = NULL;
+        libwsc_machine *machine = NULL;
+        libwsc_sweep *sweep = NULL;
+        CU_ASSERT_EQUAL(libwsc_params_load(&params, PARAMS, &mode[i], 1), 0);
+        CU_ASSERT_EQUAL(libwsc_machine_load(&machine, NULL, NULL, 0), 0);
+        CU_ASSERT(refused(libwsc_scale(&sweep, params, machine, &one, 1, NULL),
+                          "runconfig.mode: the mode does not train"));
+        CU_ASSERT_PTR_NULL(sweep);
+        libwsc_machine_free(&machine);
+        libwsc_params_free(&params);
+    }
+}
+
 TEST(libwsc, a_sweep_refuses_faults_that_come_or_go)
 {
     int status;
