@@ -81,7 +81,7 @@ struct scaling_sensitivity {
     /** Length of `constant`. */
     int n;
 };
-/** Prediction of a whole training on one number of systems; from scaling_training(). */
+/** Prediction of a whole training on one number of systems; from scaling_training_at(). */
 struct scaling_training {
     const char *model; /**< borrowed */
     /** Parameters, and systems. */
@@ -99,13 +99,7 @@ struct scaling_training {
     double loss;
     double checkpoint_s; /**< part of `seconds`: writing checkpoints */
     double restart_s;    /**< part of `seconds`: restarts after failures and repeated work */
-};
-/** Interruptions of a training: checkpoints and failures. */
-struct scaling_breaks {
-    double checkpoint_s;   /**< to write a checkpoint */
-    double interval_s;     /**< time of steps between two checkpoints; 0: no checkpoints */
-    double failures_per_s; /**< of all systems together */
-    double restart_s;      /**< from a failure to the first step after it */
+    double eval_s;       /**< part of `seconds`: evaluations between the steps */
 };
 
 /** A model of a sweep. */
@@ -157,15 +151,15 @@ struct scaling_items {
 };
 /** Compute all items, each on one rank of @p comm (NULL: all in this process), with the threads of
  *  the rank (comm_threads()). Afterwards every rank has all results. Collective. Pointers inside
-/** Refuse params whose mode has no training steps (eval, generate), because sweeps and whole
- *  trainings simulate training steps; the error names the place of the mode. */
-enum wsc_err scaling_refuse_other_modes(const struct zoo_params *params) WSC_CHECKED;
  *  items are valid only on the rank that computed them. */
 enum wsc_err scaling_share(struct comm *comm, const struct scaling_items *items) WSC_CHECKED;
 
 /** Refuse faults that come or go, because a prediction looks at one step that stands for all; the
  *  error says so. */
 enum wsc_err scaling_refuse_passing_faults(const struct hw_machine *cluster) WSC_CHECKED;
+/** Refuse params whose mode has no training steps (eval, generate), because sweeps and whole
+ *  trainings simulate training steps; the error names the place of the mode. */
+enum wsc_err scaling_refuse_other_modes(const struct zoo_params *params) WSC_CHECKED;
 /** Simulate every (model, node count); *@p rows has n_models x n_counts entries, models first,
  *  owned by the caller; NULL after an error. speedup and efficiency are against the smallest count
  *  of the model. Every rank returns the error of the first point that failed: WSC_CAPACITY,
@@ -262,22 +256,15 @@ void scaling_sensitivity_free(struct scaling_sensitivity *s);
 /** Read `300B`, `2e9`, `1.5T` (tokens, into *@p tokens) or `20xparams` (tokens per parameter, into
  *  *@p per_param); the other one is 0.  WSC_USAGE with how to write it. */
 enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_param) WSC_CHECKED;
-/** Compute the interruptions of a training with @p params at the step time of @p row, from the
- *  constants `checkpoint.*` and `reliability.*` of @p cluster and their switches. */
-struct scaling_breaks scaling_breaks_of(const struct hw_machine *cluster,
-                                        const struct zoo_params *params,
-                                        const struct scaling_row *row);
 /** Expected test loss on the Pile, nats per token, of a GPT trained with @p flop FLOPs, counted as
  *  model_flop_per_token_hoffmann() does, on about 20 tokens per parameter (Dey et al. 2023, arXiv
  *  2304.03208, section 3.1). */
 double scaling_published_loss(double flop);
-/** Predict a training at the rate of @p row on @p tokens, or on @p per_param tokens per parameter
- *  when that is not 0. The time is the expected time with random failures (Daly 2006). */
-struct scaling_training scaling_training(const struct scaling_row *row, double tokens,
-                                         double per_param, const struct scaling_breaks *breaks);
-/** Predict a training of @p model at the point @p row of @p cluster: scaling_training() with the
- *  mean over the schedule of the sparsity and with the interruptions. Errors as of
- *  scaling_point(). */
+/** Predict a training of @p model at the point @p row of @p cluster, on @p tokens, or on @p
+ *  per_param tokens per parameter when that is not 0, with the mean over the schedule of the
+ *  sparsity. The time is the expected time with random failures (Daly 2006). Evaluations of mode
+ *  train_and_eval are simulated with the global batch of eval_input; eval_steps null counts one
+ *  batch, because no data are read. Errors as of scaling_point(). */
 enum wsc_err scaling_training_at(const struct scaling_model *model,
                                  const struct hw_machine *cluster, const struct scaling_row *row,
                                  double tokens, double per_param,

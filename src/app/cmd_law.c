@@ -126,7 +126,7 @@ static enum wsc_err predict(struct law_study *s, const char *path)
     const struct cluster_use use = {CLUSTER_USE_TRAININGS, &params, &s->cluster, o->num_csx};
     if (!rc) rc = scaling_refuse_passing_faults(&s->cluster);
     if (!rc) rc = app_warn_of_idle(path, &use, &params);
-    if (!rc) rc = scaling_refuse_other_modes(&params);
+    if (!rc) app_warn_of_whole_evaluations(path, &params);
     if (!rc) warn_of_another_objective(s, path, &params);
     if (!rc) warn_of_sparsity(s, path, &params);
     const struct scaling_model model = {.name = path, .params = &params};

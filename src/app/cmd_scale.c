@@ -302,6 +302,7 @@ static enum wsc_err warn_of_idle(struct app_sweep *c, const struct hw_machine *c
         warn_of_fixed_batches(c, m);
         const struct cluster_use of_values = {CLUSTER_USE_VALUES, use.params, cluster, use.num_csx};
         const char *why = varied ? cluster_idle_why(&of_values, varied) : NULL;
+        if (trains) app_warn_of_whole_evaluations(c->name[m], use.params);
         if (why)
             WSC_WARNING("%s: --sweep cluster.%s: without effect on steady steps: %s", c->name[m],
                         varied, why);

@@ -115,6 +115,16 @@ enum wsc_err app_warn_of_idle(const char *name, const struct cluster_use *use,
     return WSC_OK;
 }
 
+void app_warn_of_whole_evaluations(const char *name, const struct zoo_params *params)
+{
+    const struct zoo_runconfig *rc = &params->runconfig;
+    const bool evaluates = rc->eval_fraction > 0 || rc->eval_frequency > 0;
+    if (rc->mode != ZOO_TRAIN_AND_EVAL || !evaluates || rc->eval_steps != CONF_NULL) return;
+    WSC_WARNING("%s: runconfig.eval_steps is null, all of the data, which are not read: an "
+                "evaluation counts one batch; hint: --set runconfig.eval_steps=N",
+                name);
+}
+
 /* True when @p path is a constant of the wafer that these kernels do without; a key that there is
  * not is reported with the file. */
 static bool is_without_effect(const char *path, enum hw_kernels kernels)

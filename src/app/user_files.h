@@ -33,6 +33,9 @@ enum wsc_err app_refuse_params_sets(const struct app_config *c) WSC_CHECKED;
  *  constants of the machine that `--set` changes. @p params: those of @p use. */
 enum wsc_err app_warn_of_idle(const char *name, const struct cluster_use *use,
                               struct zoo_params *params) WSC_CHECKED;
+/** Warn where evaluations of a training, called @p name, take all of the data, which a prediction
+ *  does not read. */
+void app_warn_of_whole_evaluations(const char *name, const struct zoo_params *params);
 /** For kernels on emulated fabrics: WSC_USAGE when `--set` overrides a constant of the machine
  *  outside its wafers, or one that @p kernels do not read. */
 enum wsc_err app_refuse_cluster_sets(const struct app_config *c,

@@ -76,8 +76,8 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
                     "Pile, for about 20 tokens per parameter, of dense weights; FLOP: dense "
                     "equivalent, useful FLOP: of weights that are not zero.</p>\n");
     report_page_table(
-        t, "model|systems>|tokens>|time>|checkpoints>|failures>|energy>|FLOP>|useful FLOP>|FLOP "
-           "(Hoffmann et al.)>|expected loss>");
+        t, "model|systems>|tokens>|time>|evaluations>|checkpoints>|failures>|energy>|FLOP>|useful "
+           "FLOP>|FLOP (Hoffmann et al.)>|expected loss>");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char text[48];
@@ -88,6 +88,7 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
         report_page_value(t, text, r->tokens);
         out_duration(text, sizeof text, r->seconds);
         report_page_value(t, text, r->seconds);
+        report_page_number(t, 2, 100 * r->eval_s / r->seconds, " %");
         report_page_number(t, 2, 100 * r->checkpoint_s / r->seconds, " %");
         report_page_number(t, 2, 100 * scaling_restart_fraction(r), " %");
         out_si_unit(text, sizeof text, r->joules / 3600, "Wh");

@@ -309,7 +309,7 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
 {
     struct wsc_text t = {0};
     wsc_text_add(&t, "model,params,num_csx,tokens,seconds,joules,flop,expected_loss,flop_hoffmann,"
-                     "checkpoint_s,restart_s,flop_useful\n");
+                     "checkpoint_s,restart_s,flop_useful,eval_s\n");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         out_text_csv(&t, r->model);
@@ -323,6 +323,7 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
         out_text_csv_real(&t, r->checkpoint_s);
         out_text_csv_real(&t, r->restart_s);
         out_text_csv_real(&t, r->flop_useful);
+        out_text_csv_real(&t, r->eval_s);
         wsc_text_add(&t, "\n");
     }
     return out_text_write(&t, dir, "training.csv");
@@ -331,11 +332,11 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
 /* Whole trainings in human units. */
 static enum wsc_err print_training(const struct report_scaling *s)
 {
-    static const char *const head[] = {"model",       "systems",         "tokens",       "time",
-                                       "checkpoints", "failures",        "energy",       "FLOP",
-                                       "useful FLOP", "FLOP (Hoffmann)", "expected loss"};
+    static const char *const head[] = {
+        "model",    "systems", "tokens", "time",        "evaluations",     "checkpoints",
+        "failures", "energy",  "FLOP",   "useful FLOP", "FLOP (Hoffmann)", "expected loss"};
     struct out_table *table;
-    TRY(out_table_new(&table, "lrrrrrrrrrr", head));
+    TRY(out_table_new(&table, "lrrrrrrrrrrr", head));
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char tokens[32], time[32], energy[32];
@@ -346,6 +347,7 @@ static enum wsc_err print_training(const struct report_scaling *s)
         out_table_cell(table, "%lld", (long long)r->num_csx);
         out_table_cell(table, "%s", tokens);
         out_table_cell(table, "%s", time);
+        out_table_cell(table, "%.2f %%", 100 * r->eval_s / r->seconds);
         out_table_cell(table, "%.2f %%", 100 * r->checkpoint_s / r->seconds);
         out_table_cell(table, "%.2f %%", 100 * scaling_restart_fraction(r));
         out_table_cell(table, "%s", energy);

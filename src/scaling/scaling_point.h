@@ -4,12 +4,20 @@
 #define WSC_SCALING_POINT_H
 #include <wsc/scaling.h>
 
+/** What the steps of a point are. */
+enum scaling_work {
+    SCALING_TRAINING,  /**< training steps */
+    SCALING_FORWARD,   /**< forward passes alone, over batches of train_input */
+    SCALING_EVALUATION /**< forward passes alone, over batches of eval_input, between steps of a
+                            training: after first_step updates */
+};
 /** Where a point lies. */
 struct scaling_place {
-    int64_t num_csx, global_batch;
-    int64_t first_step; /**< finished steps before those that warm up */
-    int n_measured;     /**< steps whose mean is taken; 0: as many as the machine needs */
-    bool evaluates;     /**< forward passes alone */
+    int64_t num_csx;
+    int64_t global_batch; /**< SCALING_EVALUATION: not used, that of eval_input */
+    int64_t first_step;   /**< finished steps before those that warm up */
+    int n_measured;       /**< steps whose mean is taken; 0: as many as the machine needs */
+    enum scaling_work work;
 };
 /** scaling_point() at @p place. */
 enum wsc_err scaling_point_at(const struct scaling_model *model, const struct hw_machine *cluster,

@@ -56,8 +56,10 @@ static enum wsc_err extra_of_update(const struct scaling_model *model,
                                     const struct scaling_row *row, int64_t *ps)
 {
     struct hw_machine even = *cluster; /* a shallow copy: steps that differ in nothing else */
-    struct scaling_place place = {row->num_csx, row->global_batch, step - SCALING_WARM_UP, 2,
-                                  false};
+    struct scaling_place place = {.num_csx = row->num_csx,
+                                  .global_batch = row->global_batch,
+                                  .first_step = step - SCALING_WARM_UP,
+                                  .n_measured = 2};
     struct without_updates others, all;
     struct scaling_row with, usual;
     even.effects.jitter = false;
@@ -109,9 +111,10 @@ enum wsc_err scaling_over_schedule(const struct scaling_model *model,
     double useful = 0;
     if (!changes(&model->params->sparsity) || steps < PLACES) return WSC_OK;
     for (int i = 0; i < PLACES; i++) {
-        const struct scaling_place place = {row->num_csx, row->global_batch,
-                                            steps * (2 * (int64_t)i + 1) / (int64_t)(2 * PLACES), 0,
-                                            false};
+        const struct scaling_place place = {.num_csx = row->num_csx,
+                                            .global_batch = row->global_batch,
+                                            .first_step = steps * (2 * (int64_t)i + 1) /
+                                                          (int64_t)(2 * PLACES)};
         struct scaling_row here;
         struct without_updates w;
         leave_updates_out(&w, model, place.first_step + SCALING_WARM_UP, EACH_ENTRY);

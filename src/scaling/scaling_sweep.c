@@ -105,9 +105,12 @@ static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
     struct cycles_plan plan;
     const bool varies = varies_by_step(cluster);
     const int n_measured = place->n_measured ? place->n_measured : varies ? VARIED : ALIKE;
-    const bool trains = !place->evaluates;
+    const bool trains = place->work == SCALING_TRAINING;
+    const struct zoo_input *input =
+        place->work == SCALING_EVALUATION ? &params->eval_input : &params->train_input;
     struct stream_pass pass = {.mode = trains ? STREAM_TRAIN : STREAM_EVAL,
-                               .first_step = place->first_step,
+                               .first_step = trains ? place->first_step : 0,
+                               .updates = trains ? 0 : place->first_step,
                                .n_steps = WARM_UP + n_measured};
     const struct wafer_work work = {.plan = &plan, .seed = cluster_seed(params)};
     struct cluster_change change;
@@ -115,7 +118,7 @@ static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
     TRY_GOTO(cluster_create(&c, comm, params, cluster, false, &hooks), cleanup);
     TRY_GOTO(cluster_faults_plan(c, stream_end_step(&pass), -1), cleanup);
     TRY_GOTO(cluster_faults_enter(c, 0, &change), cleanup);
-    TRY_GOTO(cluster_plan_batch(c, &params->train_input, trains, &plan, &pass.batch), cleanup);
+    TRY_GOTO(cluster_plan_batch(c, input, trains, &plan, &pass.batch), cleanup);
     TRY_GOTO(cluster_run_pass(c, &pass, &work), cleanup);
     fill_row(c, &pass, &measured, row);
     row->micro_batch = plan.micro_batch / model_sequences(c->model);
@@ -132,8 +135,9 @@ enum wsc_err scaling_point_at(const struct scaling_model *model, const struct hw
     struct comm *comm = NULL;
     TRY(stop_if_asked());
     params.runconfig.num_csx = place->num_csx;
-    params.train_input.batch_size = place->global_batch;
-    params.runconfig.checkpoint_steps = 0; /* a pause between steps; scaling_training() adds it */
+    if (place->work != SCALING_EVALUATION) params.train_input.batch_size = place->global_batch;
+    params.runconfig.checkpoint_steps =
+        0; /* a pause between steps; scaling_training_at() adds it */
     enum wsc_err rc = comm_create(&comm, false);
     if (!rc) rc = simulate(comm, &params, cluster, place, row);
     row->model = model->name;
@@ -152,7 +156,7 @@ enum wsc_err scaling_evaluation(const struct scaling_model *model, const struct 
                                 int64_t num_csx, int64_t global_batch, struct scaling_row *row)
 {
     const struct scaling_place place = {
-        .num_csx = num_csx, .global_batch = global_batch, .evaluates = true};
+        .num_csx = num_csx, .global_batch = global_batch, .work = SCALING_FORWARD};
     return scaling_point_at(model, cluster, &place, row);
 }
 
@@ -249,10 +253,6 @@ enum wsc_err scaling_refuse_passing_faults(const struct hw_machine *cluster)
     return WSC_OK;
 }
 
-enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row **rows)
-{
-    TRY_NEW(*rows, WSC_MEM_SCALING, n_points(sweep));
-    enum wsc_err rc = run_points(sweep, *rows);
 enum wsc_err scaling_refuse_other_modes(const struct zoo_params *params)
 {
     const enum zoo_mode mode = params->runconfig.mode;
@@ -265,6 +265,10 @@ enum wsc_err scaling_refuse_other_modes(const struct zoo_params *params)
                          : "wsc run --mode generate --numerics none");
 }
 
+enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row **rows)
+{
+    TRY_NEW(*rows, WSC_MEM_SCALING, n_points(sweep));
+    enum wsc_err rc = run_points(sweep, *rows);
     if (!rc) return WSC_OK;
     wsc_free(*rows);
     *rows = NULL;

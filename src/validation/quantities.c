@@ -74,15 +74,17 @@ static WSC_CHECKED enum wsc_err predict_time(const struct validation_case *item,
     return WSC_OK;
 }
 
-/* With the checkpoints that the params ask for, and the failures that a training of that length
- * meets. */
+/* With the checkpoints and evaluations that the params ask for, and the failures that a training of
+ * that length meets. */
 static WSC_CHECKED enum wsc_err predict_training(const struct validation_case *item,
                                                  const struct hw_machine *cluster,
                                                  const struct scaling_row *row, double *value)
 {
-    const struct scaling_breaks breaks = scaling_breaks_of(cluster, &item->params, row);
+    const struct scaling_model model = {item->ref->id, &item->params};
     const double tokens = item->ref->samples * (row->tokens_per_s / row->samples_per_s);
-    *value = scaling_training(row, tokens, 0, &breaks).seconds / seconds_of(item->ref->unit);
+    struct scaling_training training;
+    TRY(scaling_training_at(&model, cluster, row, tokens, 0, &training));
+    *value = training.seconds / seconds_of(item->ref->unit);
     return WSC_OK;
 }
 

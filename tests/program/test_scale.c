@@ -598,3 +598,71 @@ TEST(scale, modes_that_do_not_train_are_refused)
         spawn_free(&r);
     }
 }
+
+/* Value of the last column of the second line of training.csv, eval_s, or of column @p k from 0. */
+static double training_column(const char *dir, int k)
+{
+    char *csv = read_in(dir, "training.csv");
+    const char *at = strchr(csv, '\n') + 1;
+    for (; k > 0; k--)
+        at = strchr(at, ',') + 1;
+    const double value = strtod(at, NULL);
+    wsc_free(csv);
+    return value;
+}
+
+/* Two systems, 40 steps of 8 sequences, evaluations of three batches after steps 15, 30 and 40.  On
+ * the clock of a run step 31 follows the second one, and steps 21 to 30 lie between evaluations. */
+TEST(scale, evaluations_take_the_time_that_they_take_in_a_run)
+{
+    enum { SECONDS = 4, EVAL_S = 12, SEQUENCES = 8, STEPS = 40, LENGTH = 64 };
+    static const char sets[] = "--num_csx 2 --set runconfig.mode=train_and_eval --set "
+                               "runconfig.eval_frequency=15 --set runconfig.eval_steps=3 --set "
+                               "cluster.jitter=0 --set cluster.reliability.mtbf_hours=0 --set "
+                               "runconfig.checkpoint_steps=0 --set train_input.batch_size=8 --set "
+                               "eval_input.batch_size=24";
+    const char *dir = job_path("evaluations"), *run = job_path("evaluations_run");
+    static struct job_metrics m;
+    CU_ASSERT_FATAL(
+        spawn_ok("\"$WSC\" scale --params configs/params/tiny.yaml %s --batch_per_csx 4 "
+                 "--tokens %d --out %s",
+                 sets, SEQUENCES * STEPS * LENGTH, dir));
+    CU_ASSERT_FATAL(spawn_ok("\"$WSC\" run --params configs/params/tiny.yaml %s --numerics none "
+                             "--set runconfig.max_steps=%d --model_dir %s",
+                             sets, STEPS, run));
+    CU_ASSERT_FATAL(job_read(run, &m) && m.n == STEPS);
+    const double step_s = (double)m.step[24].step_time_ps * 1e-12;
+    const double eval_s =
+        (double)(m.step[39].virtual_time_ps - m.step[24].virtual_time_ps) * 1e-12 - 15 * step_s;
+    T_NEAR(training_column(dir, EVAL_S) / (3 * eval_s), 1, 1e-6);
+    T_NEAR(training_column(dir, SECONDS) / (STEPS * step_s + 3 * eval_s), 1, 1e-6);
+    CU_ASSERT(eval_s > step_s);
+}
+
+/* A fraction of the training, rounded up: 0.3 of 40 steps are 12, so evaluations follow steps 12,
+ * 24, 36 and 40.  Without eval_steps one of them is one batch, and a warning says so. */
+TEST(scale, evaluations_after_fractions_of_a_training)
+{
+    enum { EVAL_S = 12 };
+    static const char *const sets[] = {
+        "--set runconfig.eval_frequency=40 --set runconfig.eval_steps=1",
+        "--set runconfig.eval_frequency=0.3 --set runconfig.eval_steps=null",
+        "--set runconfig.eval_frequency=0"};
+    double eval_s[3];
+    for (int i = 0; i < 3; i++) {
+        struct spawn_result r;
+        const char *dir = job_path("fractions");
+        spawn_run(&r,
+                  "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1 --batch_per_csx 8 "
+                  "--tokens 20480 --set runconfig.mode=train_and_eval %s --set cluster.jitter=0 "
+                  "--out %s",
+                  sets[i], dir);
+        T_EQ(r.status, 0);
+        T_EQ(strstr(r.err, "tiny: runconfig.eval_steps is null") != NULL, i == 1);
+        eval_s[i] = training_column(dir, EVAL_S);
+        spawn_free(&r);
+    }
+    CU_ASSERT(eval_s[0] > 0);
+    T_NEAR(eval_s[1] / eval_s[0], 4, 1e-9);
+    T_NEAR(eval_s[2], 0, 0);
+}

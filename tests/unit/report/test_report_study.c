@@ -22,8 +22,8 @@ static struct scaling_constant constant[] = {
     {"wafer.clock", "documented", "1 GHz", "800 MHz", "1.2 GHz", low, high}};
 static const struct scaling_sensitivity sensitivity = {"m",   counts, below,    above,
                                                        rates, 2,      constant, 2};
-static const struct scaling_training training = {"m",  50,   4,    5.12e9, 93600, 7.2e9,
-                                                 8e20, 4e20, 9e20, 2.049,  936,   1872};
+static const struct scaling_training training = {"m",  50,   4,     5.12e9, 93600, 7.2e9, 8e20,
+                                                 4e20, 9e20, 2.049, 936,    1872,  468};
 static const struct timeline_segment path[] = {
     {"compute", "wafer 3", "layers.11 forward, micro-batch 2", 0, 600},
     {"compute", "wafer 3", "layers.12 forward, micro-batch 2", 600, 900},
@@ -99,8 +99,8 @@ TEST(report_study, csv_files)
                                   "m,1,100.0,100.0,100.0\nm,4,390.0,351.0,409.5\n");
     T_STR(study_file("training.csv"),
           "model,params,num_csx,tokens,seconds,joules,flop,expected_loss,"
-          "flop_hoffmann,checkpoint_s,restart_s,flop_useful\n"
-          "m,50,4,5.12e+09,93600.0,7.2e+09,8e+20,2.049,9e+20,936.0,1872.0,4e+20\n");
+          "flop_hoffmann,checkpoint_s,restart_s,flop_useful,eval_s\n"
+          "m,50,4,5.12e+09,93600.0,7.2e+09,8e+20,2.049,9e+20,936.0,1872.0,4e+20,468.0\n");
     T_STR(study_file("links.csv"), "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_fraction\n"
                                    "MemoryX shard 0,SwarmX node 0,100,4,2000,250,0.250000\n"
                                    "MemoryX shard 11,SwarmX node 0,100,4,4000,500,0.500000\n"
@@ -128,7 +128,7 @@ TEST(report_study, tables_on_stdout)
         "wafer.clock        documented   1 GHz  800 MHz  1.2 GHz     -10.000 %  +5.000 %",
         "does not fit",
         "together, as independent: -10.0 % to +5.0 %",
-        "m            4  5.12 B  26 h       1.00 %    2.00 %  2.00 MWh  8e+20",
+        "m            4  5.12 B  26 h       0.50 %       1.00 %    2.00 %  2.00 MWh  8e+20",
         "MODULE NAME        CSX TIME (in ms)  % CSX TIME",
         "model.lm_head.fwd             0.000       70.00",
         "compute, wafer *, layers.* forward            2  900.0 ps  90.0000 %",

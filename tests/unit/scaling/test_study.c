@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a curve depends on: mechanisms, sweeps, sensitivity, whole trainings. */
 #include "../../../src/scaling/scaling_schedule.h"
+#include "../../../src/scaling/training_breaks.h"
 #include "../../support/small_run.h"
 #include "../../support/test.h"
 
@@ -399,7 +400,7 @@ static const struct scaling_breaks no_breaks;
 static double expected_loss(double flop)
 {
     const struct scaling_row row = {.tokens_per_s = 1, .flop_per_token_hoffmann = flop};
-    return scaling_training(&row, 1, 0, &no_breaks).loss;
+    return scaling_training_of(&row, 1, 0, &no_breaks).loss;
 }
 
 /* 10 tokens/s, 2 J and 8 or 9 FLOP per token: 1000 tokens take 100 s, 2 kJ, 8000 or 9000 FLOP. */
@@ -412,17 +413,17 @@ TEST(scaling_training, time_energy_and_flop)
                                     .joules_per_token = 2,
                                     .flop_per_token = 8,
                                     .flop_per_token_hoffmann = 9};
-    struct scaling_training t = scaling_training(&row, 1000, 0, &no_breaks);
+    struct scaling_training t = scaling_training_of(&row, 1000, 0, &no_breaks);
     T_NEAR(t.seconds, 100, 1e-15);
     T_NEAR(t.joules, 2000, 1e-15);
     T_NEAR(t.flop, 8000, 1e-15);
     T_NEAR(t.flop_hoffmann, 9000, 1e-15);
     T_NEAR(t.loss, expected_loss(9000), 1e-15);
-    t = scaling_training(&row, 0, 20, &no_breaks);
+    t = scaling_training_of(&row, 0, 20, &no_breaks);
     T_NEAR(t.tokens, 1000, 1e-15);
     struct scaling_row sparse = row;
     sparse.useful_flop_per_token = 4;
-    t = scaling_training(&sparse, 1000, 0, &no_breaks);
+    t = scaling_training_of(&sparse, 1000, 0, &no_breaks);
     T_NEAR(t.flop_useful, 4000, 1e-15);
     CU_ASSERT(isnan(t.loss)); /* the law is one of dense weights */
 }
@@ -432,7 +433,7 @@ TEST(scaling_training, failures_that_leave_no_end_cost_all_of_the_time)
 {
     const struct scaling_row row = {.tokens_per_s = 1, .joules_per_token = 2};
     const struct scaling_breaks b = {.failures_per_s = 1, .restart_s = 5};
-    const struct scaling_training t = scaling_training(&row, 1000, 0, &b);
+    const struct scaling_training t = scaling_training_of(&row, 1000, 0, &b);
     CU_ASSERT(isinf(t.seconds));
     T_NEAR(scaling_restart_fraction(&t), 1, 0);
 }
@@ -443,19 +444,19 @@ TEST(scaling_training, checkpoints_and_failures_add_time)
 {
     const struct scaling_row row = {.tokens_per_s = 10, .joules_per_token = 2};
     struct scaling_breaks b = {.checkpoint_s = 2, .interval_s = 10};
-    struct scaling_training t = scaling_training(&row, 1000, 0, &b);
+    struct scaling_training t = scaling_training_of(&row, 1000, 0, &b);
     T_NEAR(t.seconds, 120, 1e-12);
     T_NEAR(t.checkpoint_s, 20, 1e-12);
     T_EQ(t.restart_s, 0); /* no rounding, which would be printed as -0.00 % */
     T_NEAR(t.joules, 2400, 1e-9);
     b.failures_per_s = 0.02;
     b.restart_s = 5;
-    t = scaling_training(&row, 1000, 0, &b);
+    t = scaling_training_of(&row, 1000, 0, &b);
     T_NEAR(t.seconds, 550 * expm1(0.24), 1e-9);
     T_NEAR(t.restart_s, t.seconds - 120, 1e-9);
     T_NEAR(scaling_restart_fraction(&t), 1 - 120 / t.seconds, 1e-12);
     b.interval_s = 0; /* nothing is saved: a failure begins the whole training again */
-    t = scaling_training(&row, 1000, 0, &b);
+    t = scaling_training_of(&row, 1000, 0, &b);
     T_NEAR(t.seconds, 55 * expm1(2), 1e-9);
     T_NEAR(t.checkpoint_s, 0, 0);
 }
@@ -466,21 +467,45 @@ TEST(scaling_training, the_last_interval_is_shorter)
 {
     const struct scaling_row row = {.tokens_per_s = 10};
     struct scaling_breaks b = {.checkpoint_s = 2, .interval_s = 10};
-    struct scaling_training t = scaling_training(&row, 1050, 0, &b);
+    struct scaling_training t = scaling_training_of(&row, 1050, 0, &b);
     T_NEAR(t.seconds, 127, 1e-12);
     T_NEAR(t.checkpoint_s, 22, 1e-12);
     b.failures_per_s = 0.02;
     b.restart_s = 5;
-    t = scaling_training(&row, 1050, 0, &b);
+    t = scaling_training_of(&row, 1050, 0, &b);
     T_NEAR(t.seconds, 550 * expm1(0.24) + 55 * expm1(0.14), 1e-9);
     T_NEAR(t.restart_s, t.seconds - 127, 1e-9);
     b = (struct scaling_breaks){.checkpoint_s = 2, .interval_s = 200};
-    t = scaling_training(&row, 1000, 0, &b);
+    t = scaling_training_of(&row, 1000, 0, &b);
     T_NEAR(t.seconds, 102, 1e-12);
     b.interval_s = 100.0 / 3; /* three intervals, but for rounding */
-    t = scaling_training(&row, 1000, 0, &b);
+    t = scaling_training_of(&row, 1000, 0, &b);
     T_NEAR(t.checkpoint_s, 6, 1e-12);
     T_NEAR(t.seconds, 106, 1e-9);
+}
+
+/* 100 s of steps, an evaluation of 3 s after each 20 s and after the last step: five, and six in
+ * 105 s.  An interval between checkpoints of 2 s then has 11.5 s of work. */
+TEST(scaling_training, evaluations_add_time)
+{
+    const struct scaling_row row = {.tokens_per_s = 10, .joules_per_token = 2};
+    struct scaling_breaks b = {.evaluation_s = 3, .evaluation_interval_s = 20};
+    struct scaling_training t = scaling_training_of(&row, 1000, 0, &b);
+    T_NEAR(t.seconds, 115, 1e-12);
+    T_NEAR(t.eval_s, 15, 1e-12);
+    T_NEAR(t.joules, 2300, 1e-9);
+    t = scaling_training_of(&row, 1050, 0, &b);
+    T_NEAR(t.seconds, 123, 1e-12);
+    b.checkpoint_s = 2;
+    b.interval_s = 10;
+    t = scaling_training_of(&row, 1000, 0, &b);
+    T_NEAR(t.seconds, 135, 1e-12);
+    T_NEAR(t.checkpoint_s, 20, 1e-12);
+    b.failures_per_s = 0.02;
+    b.restart_s = 5;
+    t = scaling_training_of(&row, 1000, 0, &b);
+    T_NEAR(t.seconds, 550 * expm1(0.02 * 13.5), 1e-9);
+    T_NEAR(t.restart_s, t.seconds - 135, 1e-9);
 }
 
 /* The constants of the machine, and their switches. */
