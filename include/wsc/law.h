@@ -6,8 +6,8 @@
  *      L(f) = (f / a)^b + c,   b < 0, c >= 0
  *
  *  by least squares of the losses, the form of Dey et al. 2023 ("Cerebras-GPT", arXiv 2304.03208,
- *  section 3.1). FLOPs are those of model_flop_per_token_hoffmann(), as such publications count.
- *  The floor c is kept only where the points determine it.
+ *  section 3.1). How FLOPs are counted is a property of the points (enum law_convention), hence of
+ *  the law and of its predictions. The floor c is kept only where the points determine it.
  *
  *      struct law_fit fit;
  *      TRY(law_fit(point, n, &fit));
@@ -24,13 +24,22 @@
 
 /** Size of the name of a point, with its NUL. */
 enum { LAW_NAME = 64 };
+/** How the FLOPs of a training are counted; equal for all points of a law. */
+enum law_convention {
+    LAW_HOFFMANN, /**< model_flop_per_token_hoffmann(): Hoffmann et al. 2022, appendix F */
+    LAW_6PD,      /**< 6 parameters tokens (Kaplan et al. 2020, arXiv 2001.08361) */
+    LAW_N_CONVENTIONS
+};
+/** Name of @p convention in files: "hoffmann", "6pd". */
+const char *law_convention_name(enum law_convention convention);
 /** A finished training. */
 struct law_point {
     char name[LAW_NAME];
     int64_t params, tokens; /**< parameters, tokens trained on; 0: not known */
-    double flop;            /**< FLOPs of the training by model_flop_per_token_hoffmann() */
+    double flop;            /**< FLOPs of the training, by `convention` */
     double loss;            /**< held-out loss, nats per token */
     bool judged;            /**< not fitted, but compared with the law of the other points */
+    enum law_convention convention;
 };
 /** Result of the test whether the points support a law. */
 enum law_support {
@@ -42,8 +51,9 @@ enum law_support {
  *  of freedom; with 0 degrees of freedom they are infinite. */
 struct law_fit {
     enum law_support support;
-    int n;                   /**< fitted points */
-    int dof;                 /**< degrees of freedom */
+    enum law_convention convention; /**< of the points */
+    int n;                          /**< fitted points */
+    int dof;                        /**< degrees of freedom */
     bool floor;              /**< c was fitted; otherwise it is 0, as its interval reached 0 */
     double a, b, c;          /**< FLOPs, exponent, nats per token */
     double b_low, b_high;    /**< interval of b */
@@ -54,7 +64,8 @@ struct law_fit {
     double covariance[3][3]; /**< of (amplitude, b, c) */
 };
 /** Fit the points without `judged`. WSC_CONFIG names a point whose FLOPs or loss is not a positive
- *  number. Too few points and losses that do not fall are not errors: see `support`. */
+ *  number, or whose FLOPs are not counted as those of the first point. Too few points and losses
+ * that do not fall are not errors: see `support`. */
 enum wsc_err law_fit(const struct law_point *point, int n, struct law_fit *out) WSC_CHECKED;
 /** Loss that @p fit predicts after @p flop FLOPs, nats per token. */
 double law_loss(const struct law_fit *fit, double flop);
@@ -72,7 +83,7 @@ double law_leave_out_last(const struct law_point *point, int n);
 struct law_prediction {
     char name[LAW_NAME];
     int64_t params, num_csx;
-    double tokens, flop;
+    double tokens, flop;     /**< flop by the convention of the law */
     double loss, half_width; /**< nats per token; interval of 90 % */
     double published;        /**< loss of the published law, scaling_published_loss() */
     double seconds;          /**< virtual time on num_csx systems, with checkpoints and failures */
@@ -85,9 +96,10 @@ enum wsc_err law_predict(const struct law_fit *fit, const struct scaling_model *
                          struct law_prediction *out) WSC_CHECKED;
 
 /** Read points from a CSV whose head line names the columns name, loss, flop or (params and
- * tokens), and optionally use (fit or judge); other columns are ignored with a warning. Without
- * flop it is 6 params tokens. The caller owns *@p out, wsc_free(). WSC_CONFIG with file and line,
- * WSC_NOMEM.
+ * tokens), and optionally use (fit or judge) and convention (hoffmann or 6pd); other columns are
+ * ignored with a warning. Without flop a row counts 6 params tokens. Without convention a row is
+ * hoffmann with flop and 6pd without; all rows must have one convention. The caller owns *@p out,
+ * wsc_free(). WSC_CONFIG with file and line, WSC_NOMEM.
  */
 enum wsc_err law_points_read(const char *path, struct law_point **out, int *n) WSC_CHECKED;
 
@@ -105,7 +117,8 @@ struct law_ladder {
     const struct hw_machine *cluster;
     const struct law_size *size;
     int n_sizes;
-    double tokens_per_param; /**< tokens of a training / parameters */
+    double tokens_per_param;        /**< tokens of a training / parameters */
+    enum law_convention convention; /**< of the points */
     int64_t num_csx;
     const char *out;     /**< folder; a training goes to `<out>/<hidden>x<layers>` */
     const char *command; /**< for provenance */

@@ -25,6 +25,7 @@ struct law_study {
     enum zoo_objective trained; /* by the ladder's models; without a ladder not used */
     bool sparse;                /* the weights of the ladder's models; a file of points: false */
     struct law_point *point;    /* owned: those of the file, then those of the ladder */
+    enum law_convention convention; /* of the file's points, on rank 0 */
     int n_points;
     struct law_fit fit;
     struct law_prediction prediction[MAX_PREDICTIONS];
@@ -40,6 +41,7 @@ static enum wsc_err read_points(struct law_study *s)
     TRY(app_agree(s->comm, reads ? law_points_read(s->o->points, &read, &n) : WSC_OK));
     s->point = wsc_alloc(WSC_MEM_APP, (size_t)(n + s->o->n_sizes) + 1, sizeof *s->point);
     if (s->point && n) memcpy(s->point, read, (size_t)n * sizeof *read);
+    if (n) s->convention = read->convention;
     wsc_free(read);
     s->n_points = n;
     return s->point ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "points of a law");
@@ -84,6 +86,7 @@ static enum wsc_err run_ladder(struct law_study *s)
                                       .size = o->size,
                                       .n_sizes = o->n_sizes,
                                       .tokens_per_param = o->tokens_per_param,
+                                      .convention = s->convention,
                                       .num_csx = o->num_csx,
                                       .out = o->out,
                                       .command = app_command_line()};
@@ -123,6 +126,7 @@ static enum wsc_err predict(struct law_study *s, const char *path)
     if (s->n_predictions == MAX_PREDICTIONS)
         return WSC_RAISE(WSC_USAGE, "--predict: more than %d files", MAX_PREDICTIONS);
     enum wsc_err rc = app_load_params(NULL, &config, &params);
+    if (!rc) rc = scaling_refuse_other_modes(&params);
     const struct cluster_use use = {CLUSTER_USE_TRAININGS, &params, &s->cluster, o->num_csx};
     if (!rc) rc = scaling_refuse_passing_faults(&s->cluster);
     if (!rc) rc = app_warn_of_idle(path, &use, &params);

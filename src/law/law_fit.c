@@ -187,7 +187,8 @@ static void add_intervals(const struct series *s, struct law_fit *fit)
 static void fit_form(const struct series *s, bool floor, struct law_fit *fit)
 {
     const int n = fit->n;
-    *fit = (struct law_fit){.n = n, .floor = floor, .scale = s->scale};
+    *fit = (struct law_fit){
+        .n = n, .floor = floor, .scale = s->scale, .convention = s->point->convention};
     fit->b = search(s, floor);
     (void)linear_part(s, fit->b, floor, &fit->amplitude, &fit->c);
     fit->a = fit->scale * pow(fit->amplitude, -1 / fit->b);
@@ -210,6 +211,10 @@ static int count_different(const struct series *s)
 static enum wsc_err check_points(const struct law_point *point, int n)
 {
     for (int i = 0; i < n; i++) {
+        if (point[i].convention != point->convention)
+            return WSC_RAISE(WSC_CONFIG, "%s: its FLOPs are counted by %s, those of %s by %s",
+                             point[i].name, law_convention_name(point[i].convention), point->name,
+                             law_convention_name(point->convention));
         if (isfinite(point[i].flop) && point[i].flop > 0 && isfinite(point[i].loss) &&
             point[i].loss > 0)
             continue;
@@ -225,6 +230,7 @@ enum wsc_err law_fit(const struct law_point *point, int n, struct law_fit *out)
     struct series s = {.point = point, .n = n};
     *out = (struct law_fit){.support = LAW_TOO_FEW};
     TRY(check_points(point, n));
+    if (n) out->convention = point->convention;
     double sum = 0;
     for (int i = 0; i < n; i++) {
         out->n += is_fitted(&s, i);

@@ -8,6 +8,7 @@
  * from which muP scales every tensor's.  A training that is complete in its folder trains nothing
  * more, so an interrupted ladder resumes (law_earlier.c).  Called by `wsc law`; read next:
  * law_fit.c. */
+#include "law_convention.h"
 #include "law_earlier.h"
 
 #include <wsc/law.h>
@@ -148,7 +149,9 @@ static enum wsc_err set_steps(const struct law_ladder *l, struct zoo_params *p,
     p->runconfig.eval_fraction = 0;
     point->params = n_params;
     point->tokens = wanted * of_step;
-    point->flop = flop_per_token * (double)point->tokens;
+    point->convention = l->convention;
+    point->flop = law_count(l->convention, (double)n_params, (double)point->tokens,
+                            flop_per_token * (double)point->tokens);
     return WSC_OK;
 }
 

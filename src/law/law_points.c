@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads points of trainings from a CSV: name, flop or params and tokens, loss, use.  Its columns
- * are found by their names.  Called by `wsc law --points`. */
-#include <wsc/law.h>
+/* Reads points of trainings from a CSV: name, flop or params and tokens, loss, use, convention of
+ * the FLOPs.  Its columns are found by their names.  Called by `wsc law --points`. */
+#include "law_convention.h"
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { NAME, FLOP, PARAMS, TOKENS, LOSS, USE, N_COLUMNS };
-static const char *const column_name[N_COLUMNS] = {"name",   "flop", "params",
-                                                   "tokens", "loss", "use"};
+enum { NAME, FLOP, PARAMS, TOKENS, LOSS, USE, CONVENTION, N_COLUMNS };
+static const char *const column_name[N_COLUMNS] = {"name", "flop", "params",    "tokens",
+                                                   "loss", "use",  "convention"};
 
 /* Points so far; grows. */
 struct points {
@@ -23,8 +23,6 @@ struct points {
 
 #define PLACE(r) (r)->path, (r)->line
 
-/* FLOPs of matrix products, forward and backward. */
-static const double flop_per_parameter_and_token = 6;
 /* Parameters, or tokens, of a training; far beyond any. */
 static const double most_counted = 1e18;
 
@@ -78,6 +76,29 @@ static enum wsc_err take_use(const struct out_csv *r, const struct points *p, bo
                      r->column[p->at[USE]], text);
 }
 
+/* The column's, else by whether the row has FLOPs; that of the first row for all. */
+static enum wsc_err take_convention(const struct out_csv *r, const struct points *list,
+                                    struct law_point *p)
+{
+    const int at = list->at[CONVENTION];
+    const char *text = at < 0 ? "" : r->field[at];
+    int k = *text ? 0 : p->flop > 0 ? LAW_HOFFMANN : LAW_6PD;
+    while (*text && k < LAW_N_CONVENTIONS &&
+           strcmp(text, law_convention_name((enum law_convention)k)) != 0)
+        k++;
+    if (k == LAW_N_CONVENTIONS)
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s:%d:%d: convention: expected hoffmann or 6pd, got \"%.40s\"", PLACE(r),
+                         r->column[at], text);
+    p->convention = (enum law_convention)k;
+    if (!list->n || p->convention == list->point->convention) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s:%d: %s: its FLOPs are counted by %s, those of %s by %s",
+                                  PLACE(r), p->name, law_convention_name(p->convention),
+                                  list->point->name, law_convention_name(list->point->convention)),
+                        "flop in all rows or in none, or a column convention");
+}
+
 /* Embedding and attention add to 6 params tokens, recomputation too; adapters and embeddings that
  * are no product take away.  FLOPs further away are of another training, or in another unit. */
 static void warn_of_flop(const struct out_csv *r, const struct points *list,
@@ -108,11 +129,12 @@ static enum wsc_err add_point(const struct out_csv *r, struct points *list)
     TRY(take_number(r, list, FLOP, &p->flop));
     TRY(take_number(r, list, LOSS, &p->loss));
     TRY(take_use(r, list, &p->judged));
-    const double product = flop_per_parameter_and_token * params * tokens;
-    if (!(p->flop > 0)) p->flop = product;
-    warn_of_flop(r, list, p, product);
+    TRY(take_convention(r, list, p));
+    const double product = law_count(LAW_6PD, params, tokens, 0);
+    if (!(p->flop > 0) && p->convention == LAW_6PD) p->flop = product;
     if (!(p->flop > 0) || !(p->loss > 0))
         return WSC_RAISE(WSC_CONFIG, "%s:%d: %s: FLOPs or loss are missing", PLACE(r), name);
+    warn_of_flop(r, list, p, product);
     p->params = (int64_t)params;
     p->tokens = (int64_t)tokens;
     list->n++;

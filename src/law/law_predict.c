@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Loss of a training by the law, and its time on the emulated machine: a simulated step, and what
  * checkpoints and failures add.  Called by `wsc law --predict`. */
-#include <wsc/law.h>
+#include "law_convention.h"
 
 #include <string.h>
 
@@ -15,12 +15,13 @@ enum wsc_err law_predict(const struct law_fit *fit, const struct scaling_model *
     const int64_t per_csx = p->train_input.batch_size / p->runconfig.num_csx;
     TRY(scaling_point(model, cluster, num_csx, (per_csx ? per_csx : 1) * num_csx, &row));
     TRY(scaling_training_at(model, cluster, &row, 0, tokens_per_param, &t));
+    const double flop = law_count(fit->convention, (double)row.params, t.tokens, t.flop_hoffmann);
     *out = (struct law_prediction){.params = row.params,
                                    .num_csx = num_csx,
                                    .tokens = t.tokens,
-                                   .flop = t.flop_hoffmann,
-                                   .loss = law_loss(fit, t.flop_hoffmann),
-                                   .half_width = law_half_width(fit, t.flop_hoffmann),
+                                   .flop = flop,
+                                   .loss = law_loss(fit, flop),
+                                   .half_width = law_half_width(fit, flop),
                                    .published = scaling_published_loss(t.flop_hoffmann),
                                    .seconds = t.seconds};
     (void)snprintf(out->name, sizeof out->name, "%.*s", LAW_NAME - 1, model->name);

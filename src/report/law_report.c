@@ -21,10 +21,16 @@ static const char *verdict(const struct report_law *r, const struct law_point *p
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
+/* Head of a column of FLOPs, with the convention of the law. */
+static const char *heads_flop(const struct report_law *r)
+{
+    return r->fit->convention == LAW_6PD ? "FLOPs (6 P D)" : "FLOPs (Hoffmann)";
+}
+
 static enum wsc_err print_points(const struct report_law *r)
 {
-    static const char *const head[] = {"training", "parameters", "tokens",     "FLOPs",
-                                       "loss",     "law",        "difference", ""};
+    const char *const head[] = {"training", "parameters", "tokens",     heads_flop(r),
+                                "loss",     "law",        "difference", ""};
     struct out_table *table;
     const bool fitted = r->fit->support != LAW_TOO_FEW;
     TRY(out_table_new(&table, "lrrrrrrl", head));
@@ -74,6 +80,9 @@ static void print_law(const struct report_law *r)
         (void)printf("\nL(f) = %.4g (f / %.4g)^%.4f%s", f->amplitude, f->scale, f->b,
                      f->floor ? "" : "\n");
     if (f->floor) (void)printf(" + %.4f\n", f->c);
+    (void)printf("  f: %s\n", f->convention == LAW_6PD
+                                  ? "6 parameters tokens"
+                                  : "FLOPs counted as by Hoffmann et al. 2022, appendix F");
     print_interval("b", f->b, f->b_low, f->b_high);
     if (f->floor) print_interval("c", f->c, f->c_low, f->c_high);
     if (!f->floor)
@@ -90,8 +99,8 @@ static void print_law(const struct report_law *r)
 
 static enum wsc_err print_predictions(const struct report_law *r)
 {
-    static const char *const head[] = {"training", "parameters", "systems", "tokens",
-                                       "FLOPs",    "time",       "loss",    "Cerebras-GPT"};
+    const char *const head[] = {"training",    "parameters", "systems", "tokens",
+                                heads_flop(r), "time",       "loss",    "Cerebras-GPT"};
     struct out_table *table;
     if (!r->n_predictions) return WSC_OK;
     TRY(out_table_new(&table, "lrrrrrrr", head));
@@ -136,7 +145,7 @@ static void print_target(const struct report_law *r)
                      isnan(flop) ? "below the floor of the law" : "beyond 1e308 FLOPs by the law");
         return;
     }
-    (void)printf("\nA loss of %.4g takes %.3g FLOPs by the law", r->target, flop);
+    (void)printf("\nA loss of %.4g takes %.3g %s by the law", r->target, flop, heads_flop(r));
     if (r->n_predictions) {
         const struct law_prediction *p = largest(r);
         char time[32];
@@ -162,7 +171,7 @@ static enum wsc_err write_points(const char *dir, const struct report_law *r)
 {
     struct wsc_text t = {0};
     const bool fitted = r->fit->support != LAW_TOO_FEW;
-    wsc_text_add(&t, "name,params,tokens,flop,loss,law,half_width,verdict\n");
+    wsc_text_add(&t, "name,params,tokens,flop,loss,law,half_width,verdict,convention\n");
     for (int i = 0; i < r->n_points; i++) {
         const struct law_point *p = &r->point[i];
         const double half = law_half_width(r->fit, p->flop);
@@ -178,7 +187,7 @@ static enum wsc_err write_points(const char *dir, const struct report_law *r)
             out_text_csv_real(&t, half);
         else
             wsc_text_add(&t, ",");
-        wsc_text_add(&t, ",%s\n", verdict(r, p));
+        wsc_text_add(&t, ",%s,%s\n", verdict(r, p), law_convention_name(p->convention));
     }
     return out_text_write(&t, dir, "law.csv");
 }
@@ -186,7 +195,8 @@ static enum wsc_err write_points(const char *dir, const struct report_law *r)
 static enum wsc_err write_predictions(const char *dir, const struct report_law *r)
 {
     struct wsc_text t = {0};
-    wsc_text_add(&t, "name,params,num_csx,tokens,flop,seconds,loss,half_width,published_loss\n");
+    wsc_text_add(&t, "name,params,num_csx,tokens,flop,seconds,loss,half_width,published_loss,"
+                     "convention\n");
     for (int i = 0; i < r->n_predictions; i++) {
         const struct law_prediction *p = &r->prediction[i];
         out_text_csv(&t, p->name);
@@ -200,7 +210,7 @@ static enum wsc_err write_predictions(const char *dir, const struct report_law *
         else
             wsc_text_add(&t, ",");
         out_text_csv_real(&t, p->published);
-        wsc_text_add(&t, "\n");
+        wsc_text_add(&t, ",%s\n", law_convention_name(r->fit->convention));
     }
     return out_text_write(&t, dir, "predictions.csv");
 }
@@ -262,9 +272,10 @@ static enum wsc_err draw(const char *dir, const struct report_law *r)
     add_curve(&t, r->fit, low / 2, high * 2);
     wsc_text_add(&plot, "plot $fit using 1:3:4 with filledcurves fc rgb '#0072B2' fs transparent "
                         "solid 0.15 noborder title '90 %% interval of one more training', \\\n"
-                        "  $fit using 1:2 with lines lw 2 lc rgb '#0072B2' title 'fitted law', \\\n"
-                        "  $fit using 1:5 with lines lw 1.5 dt 2 lc rgb '#888888' title "
-                        "'Cerebras-GPT on the Pile'");
+                        "  $fit using 1:2 with lines lw 2 lc rgb '#0072B2' title 'fitted law'");
+    if (r->fit->convention == LAW_HOFFMANN) /* by which the published law counts */
+        wsc_text_add(&plot, ", \\\n  $fit using 1:5 with lines lw 1.5 dt 2 lc rgb '#888888' title "
+                            "'Cerebras-GPT on the Pile'");
     for (int k = 0; k < SERIES; k++)
         if (add_series(&t, r, k))
             wsc_text_add(&plot, ", \\\n  $p%d using 1:2 with points %s", k, look[k]);

@@ -5,6 +5,7 @@
 #include "small_job.h"
 #include "spawn.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -371,4 +372,63 @@ TEST(law, a_level_law_is_written_without_infinite_numbers)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "The points do not support the law"));
     CU_ASSERT_PTR_NULL(strstr(r.out, "inf"));
     spawn_free(&r);
+}
+
+/* Number @p column, from 0, of the line of @p file that begins with @p name. */
+static double number_of(const char *dir, const char *file, const char *name, int column)
+{
+    struct spawn_result r;
+    spawn_run(&r, "grep '^%s,' %s/%s | cut -d, -f%d", name, dir, file, column + 1);
+    const double value = strtod(r.out, NULL);
+    spawn_free(&r);
+    return value;
+}
+
+/* A law of 6 params tokens, 20 f^-0.05, holds for what it predicts: a training counts 6 params
+ * tokens as well, and so do the sizes of a ladder and the FLOPs of a target. */
+TEST(law, points_without_flops_make_a_law_of_their_product)
+{
+    static const double params[] = {111050496, 255977472, 590307840, 1315723264};
+    enum { N = sizeof params / sizeof *params, TOKENS = 3, FLOP = 4, LOSS = 6 };
+    const char *dir = job_path("product");
+    char rows[512] = "name,loss,params,tokens\n";
+    struct spawn_result r;
+    for (int i = 0; i < N; i++)
+        (void)snprintf(rows + strlen(rows), sizeof rows - strlen(rows), "p%d,%.15g,%.0f,%.0f\n", i,
+                       20 * pow(120 * params[i] * params[i], -0.05), params[i], 20 * params[i]);
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && printf '%s' >%s/points.csv", dir, rows, dir));
+    spawn_run(&r,
+              "\"$WSC\" law --points %s/points.csv --predict configs/params/gpt3_111m.yaml "
+              "--target 2.2 --out %s",
+              dir, dir);
+    T_EQ(r.status, 0);
+    const double flop = 120 * params[0] * params[0];
+    T_NEAR(number_of(dir, "predictions.csv", "gpt3_111m", FLOP) / flop, 1, 1e-12);
+    T_NEAR(number_of(dir, "predictions.csv", "gpt3_111m", LOSS) / (20 * pow(flop, -0.05)), 1, 1e-9);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "  FLOPs (6 P D)    loss     law"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "A loss of 2.2 takes 1.49e+19 FLOPs (6 P D) by the law"));
+    CU_ASSERT_PTR_NULL(strstr(r.out, "Hoffmann"));
+    CU_ASSERT(spawn_ok("! grep -q Cerebras %s/law.gp", dir)); /* its law counts otherwise */
+    spawn_free(&r);
+    spawn_run(&r, "%s --points %s/points.csv --out %s/sizes", ladder("32x1"), dir, dir);
+    T_EQ(r.status, 0);
+    spawn_free(&r);
+    (void)snprintf(rows, sizeof rows, "%s/sizes", dir);
+    const double p = number_of(rows, "law.csv", "32x1", 1),
+                 d = number_of(rows, "law.csv", "32x1", 2);
+    T_NEAR(number_of(rows, "law.csv", "32x1", 3), 6 * p * d, 0);
+    CU_ASSERT(p > 0 && d > 0);
+}
+
+/* The table of a law is a file of points: it makes the law that it was written of. */
+TEST(law, points_of_a_law_make_this_law)
+{
+    const char *dir = job_path("again");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s/a %s/b && printf 'name,params,tokens,loss\na,1e8,2e9,3\n"
+                             "b,2e8,4e9,2.8\nc,4e8,8e9,2.7\nd,8e8,16e9,2.5\n' >%s/points.csv",
+                             dir, dir, dir));
+    CU_ASSERT(spawn_ok("\"$WSC\" law --points %s/points.csv --out %s/a", dir, dir));
+    CU_ASSERT(spawn_ok("cut -d, -f1-5,9 %s/a/law.csv >%s/law.csv && \"$WSC\" law --points "
+                       "%s/law.csv --out %s/b && cmp %s/a/law.csv %s/b/law.csv",
+                       dir, dir, dir, dir, dir, dir));
 }

@@ -90,6 +90,55 @@ TEST(law_fit, points_that_cannot_be_read_are_named)
     }
 }
 
+/* Without FLOPs, points count 6 params tokens; a column says it of points that have FLOPs. */
+TEST(law_fit, points_have_one_convention)
+{
+    static const struct {
+        const char *rows, *message;
+        enum law_convention convention;
+        double flop;
+    } cases[] = {{"name,params,tokens,loss\na,2,3,3\nb,4,5,2\n", NULL, LAW_6PD, 36},
+                 {"name,flop,loss\na,40,3\nb,50,2\n", NULL, LAW_HOFFMANN, 40},
+                 {"name,flop,loss,convention\na,40,3,6pd\nb,50,2,6pd\n", NULL, LAW_6PD, 40},
+                 {"name,flop,params,tokens,loss\na,40,2,3,3\nb,,4,5,2\n",
+                  "points.csv:3: b: its FLOPs are counted by 6pd, those of a by hoffmann", 0, 0},
+                 {"name,flop,loss,convention\na,40,3,hoffmann\nb,50,2,6pd\n",
+                  "points.csv:3: b: its FLOPs are counted by 6pd, those of a by hoffmann", 0, 0},
+                 {"name,flop,loss,convention\na,40,3,7pd\n",
+                  "points.csv:2:8: convention: expected hoffmann or 6pd, got \"7pd\"", 0, 0},
+                 {"name,params,tokens,loss,convention\na,2,3,3,hoffmann\n",
+                  "points.csv:2: a: FLOPs or loss are missing", 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct law_point *p = NULL;
+        int n;
+        const char *path = case_path("points.csv");
+        case_write(path, cases[i].rows);
+        const enum wsc_err rc = law_points_read(path, &p, &n);
+        T_EQ(rc, cases[i].message ? WSC_CONFIG : WSC_OK);
+        if (rc && cases[i].message && !strstr(wsc_err_message(), cases[i].message))
+            T_STR(wsc_err_message(), cases[i].message);
+        if (rc) continue;
+        T_EQ(p[1].convention, cases[i].convention);
+        T_NEAR(p->flop, cases[i].flop, 1e-12);
+        wsc_free(p);
+    }
+}
+
+TEST(law_fit, the_convention_is_that_of_the_points)
+{
+    struct law_point p[N_FLOOR];
+    struct law_fit fit;
+    make_floor(p);
+    for (int i = 0; i < N_FLOOR; i++)
+        p[i].convention = LAW_6PD;
+    T_OK(law_fit(p, N_FLOOR, &fit));
+    T_EQ(fit.convention, LAW_6PD);
+    p[3].convention = LAW_HOFFMANN;
+    T_EQ(law_fit(p, N_FLOOR, &fit), WSC_CONFIG);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(wsc_err_message(), "3: its FLOPs are counted by hoffmann, those of 0 by 6pd"));
+}
+
 TEST(law_fit, the_largest_is_predicted_from_the_others)
 {
     struct law_point p[N_FLOOR], others[N_FLOOR];
