@@ -50,9 +50,10 @@ struct validation_point {
     char id[48];          /**< row of benchmarks/reference; "": a point of the user */
     char cluster[32];     /**< name of a machine file; "": unknown */
     int64_t global_batch; /**< sequences; 0 in this member and in msl: unknown */
-    int64_t micro_batch;  /**< sequences per system; CONF_AUTO: unknown */
-    int64_t msl;          /**< tokens of a sequence */
-    int line;             /**< of its file; 0: a row of benchmarks/reference */
+    int64_t micro_batch; /**< sequences per system; CONF_NULL: the system's whole part of the batch;
+                              CONF_AUTO or 0: unknown */
+    int64_t msl;         /**< tokens of a sequence */
+    int line;            /**< of its file; 0: a row of benchmarks/reference */
 };
 /** Read the points of a CSV file whose first line is `model,num_csx,tokens_per_s,source`; the third
  *  column may also be samples_per_s or speedup, and more columns may follow. `#` lines and blank
@@ -158,15 +159,22 @@ enum wsc_err validation_points_of(const struct validation_figure *rows, int n_ro
                                   struct validation_point **points, int *n) WSC_CHECKED;
 /** Called with a point that is not comparable with a sweep, and the difference. */
 typedef void (*validation_skipped_fn)(const struct validation_point *point, const char *why);
-/** Keep only those of the *@p n points that are comparable with @p sweep: a model of the sweep,
- *  equal wafers (machine files are in @p cluster_dir), the sweep's global batch for that number of
- *  systems, its sequence length, and, if the publication states a micro-batch, the micro-batch of
- *  the plan in @p rows (of scaling_run()). An unknown condition counts as equal. Samples are
+/** Folders with the files that points name; borrowed. */
+struct validation_point_folders {
+    const char *machines;
+    const char *params; /**< NULL: models are compared by their names alone, as those of a user */
+};
+/** Keep only those of the *@p n points that are comparable with @p sweep: a model of the sweep that
+ *  differs in no key of shape, formats, sparsity or adapters from the params file of its name,
+ *  equal wafers, the sweep's global batch for that number of systems, its sequence length, and, if
+ *  the publication states a micro-batch, the micro-batch of the plan in @p rows (of scaling_run()).
+ *  An unknown condition counts as equal. Samples are
  *  converted to tokens by the sequence length of the sweep, speedups by its rate of one system.
  *  @p skipped is called for points of the sweep's models that are removed. */
 enum wsc_err validation_points_select(struct validation_point *points, int *n,
                                       const struct scaling_sweep *sweep,
-                                      const struct scaling_row *rows, const char *cluster_dir,
+                                      const struct scaling_row *rows,
+                                      const struct validation_point_folders *folders,
                                       validation_skipped_fn skipped) WSC_CHECKED;
 
 /** Maximum number of constants that are fitted together. */

@@ -164,16 +164,19 @@ static void warn_of_other_models(const struct app_sweep *c, const struct validat
 static enum wsc_err select_points(const struct app_sweep *c, const struct scaling_row *row,
                                   struct validation_point *point, int *n)
 {
-    char dir[PATH_MAX] = "";
+    char machines[PATH_MAX] = "", params[PATH_MAX] = "";
+    const bool own = c->o->points != NULL;
+    const struct validation_point_folders folders = {machines, own ? NULL : params};
     if (!*n) return WSC_OK;
-    if (c->o->points) warn_of_other_models(c, point, *n);
-    if (!c->o->points && !app_find_folder(APP_CLUSTER, dir, sizeof dir))
+    if (own) warn_of_other_models(c, point, *n);
+    if (!own && (!app_find_folder(APP_CLUSTER, machines, sizeof machines) ||
+                 !app_find_folder(APP_PARAMS, params, sizeof params)))
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                      "the folder of machine files is not %s, and "
+                                      "the folders of machine and params files are not %s, and "
                                       "published points name some",
                                       app_find_place()),
                             "--points FILE");
-    return validation_points_select(point, n, &c->sweep, row, dir, warn_of_skipped);
+    return validation_points_select(point, n, &c->sweep, row, &folders, warn_of_skipped);
 }
 
 /* The point, variant or constant that is being simulated. */
@@ -299,10 +302,10 @@ static enum wsc_err warn_of_idle(struct app_sweep *c, const struct hw_machine *c
     for (int m = 0; m < c->n_models; m++) {
         use.params = &c->params[m];
         TRY(app_warn_of_idle(c->name[m], &use, &c->params[m]));
+        if (trains) app_warn_of_whole_evaluations(c->name[m], use.params);
         warn_of_fixed_batches(c, m);
         const struct cluster_use of_values = {CLUSTER_USE_VALUES, use.params, cluster, use.num_csx};
         const char *why = varied ? cluster_idle_why(&of_values, varied) : NULL;
-        if (trains) app_warn_of_whole_evaluations(c->name[m], use.params);
         if (why)
             WSC_WARNING("%s: --sweep cluster.%s: without effect on steady steps: %s", c->name[m],
                         varied, why);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which published points a sweep may be compared with: those measured on the same wafers, with the
- * same global batch, sequence length and, where it is stated, micro-batch.  Called by `wsc scale`
- * before it draws points beside its curves. */
+/* Which published points a sweep may be compared with: those of the model that the sweep has,
+ * measured on the same wafers, with the same global batch, sequence length and, where it is stated,
+ * micro-batch.  Models are compared by the keys of their params, as the row names a params file and
+ * a sweep may override its keys.  Called by `wsc scale` before it draws points beside its curves.
+ */
 #include "validation_impl.h"
 
 #include <wsc/mem.h>
@@ -16,9 +18,11 @@ enum { WHY_BYTES = 256 };
 struct comparison {
     const struct scaling_sweep *sweep;
     const struct scaling_row *row;
-    const char *cluster_dir;
+    const char *cluster_dir, *params_dir;
     struct hw_machine machine;
-    char name[32]; /* of the file that machine was read from; "": none yet */
+    char name[32];               /* of the file that machine was read from; "": none yet */
+    int compared;                /* model of the sweep that was compared last; -1: none yet */
+    char other_model[WHY_BYTES]; /* what differs in it from its published file; "": nothing */
 };
 
 static enum wsc_err load_machine(struct comparison *c, const char *name)
@@ -39,6 +43,93 @@ static enum wsc_err load_machine(struct comparison *c, const char *name)
     wsc_free(text);
     wsc_free(path);
     return rc;
+}
+
+/* Parts of names of keys below `model.` that change values and no virtual time, or that a column of
+ * the row says. */
+static const char *const other_keys[] = {"dropout",
+                                         "initializ",
+                                         "epsilon",
+                                         "norm_eps",
+                                         "loss_weight",
+                                         "loss_scaling",
+                                         "label_smoothing",
+                                         "mup_base",
+                                         "alpha",
+                                         "_scale",
+                                         "scale_",
+                                         "pos_scaling_factor",
+                                         "rope_theta",
+                                         "stop_",
+                                         "model.max_tokens",
+                                         "temperature",
+                                         "model.top_",
+                                         "token_id",
+                                         "dpo.loss_type",
+                                         "dpo.beta",
+                                         "_coef",
+                                         "model.max_position_embeddings"};
+
+static bool is_of_model(const struct conf_key *key)
+{
+    if (key->status != CONF_USED) return false;
+    if (!strcmp(key->path, "sparsity")) return true;
+    if (strncmp(key->path, "model.", 6) != 0) return false;
+    for (size_t i = 0; i < sizeof other_keys / sizeof *other_keys; i++)
+        if (strstr(key->path, other_keys[i])) return false;
+    return true;
+}
+
+/* Compare the value of @p key, as the dump writes it; a text of several lines is not printed. */
+static enum wsc_err compare_key(const struct conf_key *key, const struct zoo_params *published,
+                                const struct zoo_params *swept, char why[WHY_BYTES])
+{
+    char *a = NULL, *b = NULL;
+    if (!zoo_key_acts(published, key->path) && !zoo_key_acts(swept, key->path)) return WSC_OK;
+    enum wsc_err rc = zoo_params_text(published, key->path, &a);
+    if (!rc) rc = zoo_params_text(swept, key->path, &b);
+    if (!rc && strcmp(a, b) != 0) {
+        if (strchr(a, '\n') || strchr(b, '\n'))
+            (void)snprintf(why, WHY_BYTES, "%s, which is another one in this sweep", key->path);
+        else
+            (void)snprintf(why, WHY_BYTES, "%s%.60s, in this sweep%.60s", key->path, a, b);
+    }
+    wsc_free(a);
+    wsc_free(b);
+    return rc;
+}
+
+/* What the model @p m of the sweep has else than the params file of its name; once for each model.
+ */
+static enum wsc_err compare_model(struct comparison *c, int m)
+{
+    const struct scaling_model *swept = &c->sweep->model[m];
+    const struct conf_table *keys = zoo_params_table();
+    struct zoo_params published = {0};
+    char *bytes = NULL;
+    size_t n = 0;
+    if (c->compared == m) return WSC_OK;
+    char *path = wsc_asprintf(WSC_MEM_SCALING, "%s/%s.yaml", c->params_dir, swept->name);
+    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name a params file");
+    enum wsc_err rc = conf_read_file(path, &bytes, &n);
+    if (!rc) rc = zoo_params_parse(&published, path, bytes, n, NULL, 0);
+    *c->other_model = '\0';
+    for (int i = 0; i < keys->n && !rc && !*c->other_model; i++)
+        if (is_of_model(&keys->key[i]))
+            rc = compare_key(&keys->key[i], &published, swept->params, c->other_model);
+    c->compared = m;
+    zoo_params_fini(&published);
+    wsc_free(bytes);
+    wsc_free(path);
+    return rc;
+}
+
+/* The micro-batch that the publication states, of a part of @p global_batch; 0: none. */
+static int64_t micro_batch_of(const struct validation_point *p, int64_t global_batch)
+{
+    const int64_t n = (int64_t)p->num_csx;
+    if (p->micro_batch == CONF_NULL) return (global_batch + n - 1) / n; /* all of a system */
+    return p->micro_batch > 0 ? p->micro_batch : 0;
 }
 
 /* The wafer decides: installations of the same wafer differ in how many there are. */
@@ -77,14 +168,20 @@ static enum wsc_err find_difference(struct comparison *c, const struct validatio
             return WSC_OK;
         }
     }
+    if (c->params_dir) {
+        TRY(compare_model(c, m));
+        (void)snprintf(why, WHY_BYTES, "%s", c->other_model);
+        if (*why) return WSC_OK;
+    }
+    const int64_t micro = row ? micro_batch_of(p, row->global_batch) : 0;
     if (!row)
         (void)snprintf(why, WHY_BYTES, "%g systems, which this sweep leaves out", p->num_csx);
     else if (p->msl && p->msl != msl)
         name_counts(why, "sequence length", p->msl, msl);
     else if (p->global_batch && p->global_batch != row->global_batch)
         name_counts(why, "global batch", p->global_batch, row->global_batch);
-    else if (p->micro_batch > 0 && p->micro_batch != row->micro_batch)
-        name_counts(why, "micro-batch", p->micro_batch, row->micro_batch);
+    else if (micro && micro != row->micro_batch)
+        name_counts(why, "micro-batch", micro, row->micro_batch);
     return WSC_OK;
 }
 
@@ -108,10 +205,15 @@ static int model_of(const struct scaling_sweep *s, const char *name)
 
 enum wsc_err validation_points_select(struct validation_point *points, int *n,
                                       const struct scaling_sweep *sweep,
-                                      const struct scaling_row *rows, const char *cluster_dir,
+                                      const struct scaling_row *rows,
+                                      const struct validation_point_folders *folders,
                                       validation_skipped_fn skipped)
 {
-    struct comparison c = {.sweep = sweep, .row = rows, .cluster_dir = cluster_dir};
+    struct comparison c = {.sweep = sweep,
+                           .row = rows,
+                           .cluster_dir = folders->machines,
+                           .params_dir = folders->params,
+                           .compared = -1};
     enum wsc_err rc = WSC_OK;
     int kept = 0;
     for (int i = 0; i < *n && !rc; i++) {

@@ -568,6 +568,22 @@ TEST(scale, a_value_instead_of_a_section_is_one_error)
     spawn_free(&r);
 }
 
+/* A row of benchmarks/reference is of its params file, whatever the file of a sweep is called. */
+TEST(scale, points_of_another_model_are_left_out)
+{
+    static const char *const sets[] = {"", "--set model.num_hidden_layers=2"};
+    static const char says[] = "is left out: model.num_hidden_layers 14, in this sweep 2";
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "\"$WSC\" scale --params configs/params/gpt3_256m.yaml --num_csx 1 %s --out %s",
+                  sets[i], job_path("another_model"));
+        T_EQ(r.status, 0);
+        T_EQ(strstr(r.err, says) != NULL, i == 1);
+        spawn_free(&r);
+    }
+}
+
 /* A sweep has training steps; other modes are refused at their place, before any other warning. */
 TEST(scale, modes_that_do_not_train_are_refused)
 {
