@@ -656,7 +656,7 @@ struct zoo_runconfig {
     int64_t log_steps;                /**< steps between log lines, at least 1 */
     /** Seed of initial weights, dropout, jitter and faults. */
     int64_t seed;
-    /** 0: most precise, 2: fastest; decides the format of the softmax. -1 in a file becomes 1. */
+    /** Decides the format of the softmax, not the virtual time. -1 in a file becomes 1. */
     int64_t precision_opt_level;
     int64_t num_wgt_servers;     /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
     int64_t num_workers_per_csx; /**< input worker processes of a system; CONF_NULL or 0 = cluster
