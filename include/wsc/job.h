@@ -3,8 +3,8 @@
  *  A job runs the steps, evaluations and generations that the params ask for. It writes log lines,
  *  metrics and checkpoints, and it handles stops and restarts. docs/FILES.md describes the files
  *  that it writes to model_dir; <wsc/cluster.h> declares the machine itself. Every function is
- *  collective over the ranks of the job, except job_check(), job_describe() and
- *  job_print_placement().
+ *  collective over the ranks of the job, except job_check(), job_describe(),
+ *  job_find_phase() and job_print_placement().
  *
  *      struct job job = {.params = &params, .cluster = &machine, .numerics = KERNELS_HOST,
  *                        .values = true, .command = command};
@@ -57,7 +57,8 @@ struct job {
     /** File for the mean gradients of the first step (HDF5), or NULL. */
     const char *dump_gradients;
     /** NULL, or a name that a run shares with its restarts. A run that finds checkpoints of this
-     *  name in model_dir resumes from the newest one; it ends at the last step of the first run. */
+     *  name and of its phase of a list of trainers in model_dir resumes from the newest one; it
+     * ends at the last step of the first run. */
     const char *run_id;
     const char *const *prompt; /**< texts to continue, or lists of token ids */
     /** Number of entries of `prompt`; used in mode GENERATE. */
@@ -100,6 +101,11 @@ enum wsc_err job_check_shared(struct comm *comm, const char *place, bool writes,
  *  and on WSC_INTERRUPTED, and *@p report is true on the rank that should print its message. A
  *  later error is printed and ends the job with comm_abort(), when there are several ranks. */
 enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report) WSC_CHECKED;
+/** Find the phase, from 1, in which the run `job->run_id` wrote the newest good checkpoint of the
+ *  model_dir of @p job; phases before it have been trained. *@p phase is 0 without an ID, without
+ *  values, and when another run wrote the checkpoint or there is none. Not collective; it reads the
+ *  whole checkpoint. Errors of a run that resumes from it. */
+enum wsc_err job_find_phase(const struct job *job, int64_t *phase) WSC_CHECKED;
 /** Read step and loss of the last evaluation from metrics.jsonl in @p dir. *@p step is -1 when the
  *  file is missing or has no evaluation. WSC_IO, WSC_NOMEM. */
 enum wsc_err job_last_evaluation(const char *dir, int64_t *step, double *loss) WSC_CHECKED;

@@ -313,9 +313,43 @@ static enum wsc_err parse_phases(struct comm *comm, const struct app_run *o,
 /* The params of several phases are not one file of the runconfig style. */
 static enum wsc_err refuse_dump(const struct app_run *o, int n)
 {
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--dump_params: %s has %d phases",
-                                  o->config.params_path, n),
-                        "--phase 1 prints the first one");
+    return wsc_err_hint(
+        WSC_RAISE(WSC_USAGE, "--dump_params: %s has %d phases", o->config.params_path, n),
+        "--phase 1 prints the first one");
+}
+
+/* Has this phase been trained, and a later one begun, by an earlier start of the run --run_id?
+ * Rank 0 looks, all ranks learn it. */
+static enum wsc_err find_past(struct comm *comm, const struct app_run *o, bool *past)
+{
+    const struct zoo_params *p = o->job.params;
+    int64_t phase = 0;
+    *past = false;
+    if (describes(o, p) || o->job.print_placement || p->n_phases == 1) return WSC_OK;
+    TRY(app_agree(comm, comm_rank(comm) ? WSC_OK : job_find_phase(&o->job, &phase)));
+    *past = comm_max(comm, phase) > p->phase;
+    if (*past)
+        WSC_INFO("Phase %d of %d was trained by an earlier start of run %s.", p->phase, p->n_phases,
+                 o->job.run_id);
+    return WSC_OK;
+}
+
+/* Phase @p k, whose params and cluster are loaded. */
+static enum wsc_err run_loaded(struct app_call *call, struct app_run *o, int k)
+{
+    struct comm *comm = call->comm;
+    const struct zoo_params *p = o->job.params;
+    const bool runs = !describes(o, p);
+    bool past;
+    TRY(find_past(comm, o, &past));
+    if (past) return WSC_OK;
+    if (runs) zoo_params_log(p);
+    take_generation(call, &o->job);
+    take_run_id(&o->job);
+    if (k && runs) WSC_INFO("Phase %d of %d", k, p->n_phases);
+    if (!o->dump_params) TRY(app_reported_once(comm, cluster_check_systems(p, o->job.cluster)));
+    TRY(app_reported_once(comm, app_check_ranks(comm, p, o->job.cluster)));
+    return execute(comm, o);
 }
 
 /* Phase @p k, 0 where there is no choice. */
@@ -331,16 +365,9 @@ static enum wsc_err run_phase(struct app_call *call, struct app_run *o,
     const struct cluster_use use = {
         .params = &params, .machine = &cluster, .num_csx = params.runconfig.num_csx};
     if (!rc) rc = cluster_warn_idle(&use, &params);
-    if (!rc && !describes(o, &params)) zoo_params_log(&params);
     o->job.params = &params;
     o->job.cluster = &cluster;
-    if (!rc) take_generation(call, &o->job);
-    if (!rc) take_run_id(&o->job);
-    if (!rc && k && !describes(o, &params)) WSC_INFO("Phase %d of %d", k, params.n_phases);
-    if (!rc && !o->dump_params)
-        rc = app_reported_once(comm, cluster_check_systems(&params, &cluster));
-    if (!rc) rc = app_reported_once(comm, app_check_ranks(comm, &params, &cluster));
-    if (!rc) rc = execute(comm, o);
+    if (!rc) rc = run_loaded(call, o, k);
     o->job = as_given;
     zoo_params_fini(&params);
     hw_machine_fini(&cluster);

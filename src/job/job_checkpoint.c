@@ -13,6 +13,7 @@
 #include <wsc/check.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
+#include <wsc/units.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -35,8 +36,10 @@ static enum wsc_err agree(struct job_state *s, enum wsc_err rc)
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-/* Text attribute: which run wrote the file, see run_job.run_id. */
-#define RUN_ID "wsc.run_id"
+/* Text attributes: which run wrote the file, see struct job's run_id, and in which of its phases.
+ */
+#define RUN_ID    "wsc.run_id"
+#define RUN_PHASE "wsc.run_phase"
 
 /* Where the run is: position in the stream of samples, and steps. */
 enum count {
@@ -91,6 +94,16 @@ static enum wsc_err write_shards(const struct job_state *s, struct store_file *f
     return s->checkpoint.group.rank == 0 ? store_write_counters(file, c->row, N_COUNTS) : WSC_OK;
 }
 
+/* A restart finds out from it where it has to resume. */
+static enum wsc_err write_run(const struct job *job, struct store_file *file)
+{
+    char phase[16];
+    if (!job->run_id) return WSC_OK;
+    (void)snprintf(phase, sizeof phase, "%d", job->params->phase);
+    TRY(store_set_text(file, RUN_PHASE, phase));
+    return store_set_text(file, RUN_ID, job->run_id);
+}
+
 static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
 {
     struct store_file *file = NULL;
@@ -101,7 +114,7 @@ static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
     if (!rc) rc = store_define_counters(file, c.row, N_COUNTS);
     if (!rc) rc = store_describe(file);
     if (!rc) rc = job_history_write(s, file);
-    if (!rc && s->job->run_id) rc = store_set_text(file, RUN_ID, s->job->run_id);
+    if (!rc) rc = write_run(s->job, file);
     if (rc) {
         store_close(&file);
         return rc;
@@ -325,20 +338,48 @@ static enum wsc_err newest_good(const struct store_folder *folder, char **path)
         "warnings say why; move them away to begin from step 0");
 }
 
-/* Was the checkpoint written by the run that this one continues? */
-static enum wsc_err is_of_this_run(const struct job_state *s, const char *path, bool *same)
+/* The phase in which a run wrote the file; one without the attribute is of a program that trained
+ * the first phase alone under an ID. */
+static enum wsc_err read_phase(const struct store_file *file, int64_t *phase)
+{
+    char *text = NULL;
+    *phase = 1;
+    if (!store_has_text(file, RUN_PHASE)) return WSC_OK;
+    TRY(store_get_text(file, RUN_PHASE, &text));
+    enum wsc_err rc = wsc_units_int(text, phase);
+    if (!rc && *phase < 1) rc = WSC_RAISE(WSC_FORMAT, "%lld is no phase", (long long)*phase);
+    wsc_free(text);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, RUN_PHASE) : WSC_OK;
+}
+
+/* The phase in which the run @p run_id wrote the checkpoint @p path; 0: another run wrote it, or
+ * one of them is NULL. */
+static enum wsc_err find_phase(const char *run_id, const char *path, int64_t *phase)
 {
     struct store_file *file = NULL;
     char *id = NULL;
-    *same = false;
-    if (!s->job->run_id || !path) return WSC_OK;
+    *phase = 0;
+    if (!run_id || !path) return WSC_OK;
     TRY(store_open(&file, path));
     enum wsc_err rc = WSC_OK;
     if (store_has_text(file, RUN_ID)) rc = store_get_text(file, RUN_ID, &id);
-    if (!rc && id) *same = !strcmp(id, s->job->run_id);
+    if (!rc && id && !strcmp(id, run_id)) rc = read_phase(file, phase);
     wsc_free(id);
     store_close(&file);
     return rc;
+}
+
+enum wsc_err job_find_phase(const struct job *job, int64_t *phase)
+{
+    const struct zoo_runconfig *rc = &job->params->runconfig;
+    const struct store_folder folder = {rc->model_dir, rc->checkpoint_name};
+    char *path = NULL;
+    *phase = 0;
+    if (!job->run_id || !job->values) return WSC_OK;
+    enum wsc_err err = newest_good(&folder, &path);
+    if (!err) err = find_phase(job->run_id, path, phase);
+    wsc_free(path);
+    return err;
 }
 
 /* Random weights continue no text that anybody wants, unless they are asked for. */
@@ -353,12 +394,13 @@ static enum wsc_err none_found(const struct zoo_runconfig *rc)
     return WSC_OK;
 }
 
-/* On rank 0: a checkpoint of this very run, when *@p same is set; else the given one; else the
- * newest. */
+/* On rank 0: a checkpoint of this phase of this very run, when *@p same is set; else the given one;
+ * else the newest. */
 static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *same)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     const bool automatic = !rc->checkpoint_path && rc->autoload_last_checkpoint;
+    int64_t phase;
     if (automatic)
         WSC_INFO("Checkpoint autoloading is enabled. Looking for latest checkpoint in %s",
                  rc->model_dir);
@@ -366,7 +408,8 @@ static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *
     if (automatic || s->job->run_id) TRY(newest_good(&folder, path));
     if (automatic && *path) WSC_INFO("Found latest checkpoint at \"%s\".", *path);
     if (automatic && !*path) TRY(none_found(rc));
-    TRY(is_of_this_run(s, *path, same));
+    TRY(find_phase(s->job->run_id, *path, &phase));
+    *same = phase == s->job->params->phase;
     if (automatic || *same) return WSC_OK;
     wsc_free(*path);
     *path = NULL;

@@ -68,6 +68,40 @@ TEST(styles, a_phase_can_run_alone)
     T_EQ(m.n, STEPS);
 }
 
+#define KILLED "--set runconfig.checkpoint_steps=5"
+
+/* A start after a kill, of which the checkpoints @p left are there, resumes in the phase of the
+ * newest one. */
+static void check_restart(const struct job_metrics *straight, const char *dir, const char *left)
+{
+    struct job_metrics m;
+    CU_ASSERT_FATAL(
+        spawn_ok("cd %s && mkdir kept && mv %s kept && rm -f checkpoint_* && mv kept/* . && "
+                 "rmdir kept",
+                 dir, left));
+    CU_ASSERT_FATAL(spawn_ok("%s " KILLED " --run_id night --model_dir %s",
+                             run_of("configs/params/tiny_phases.yaml"), dir));
+    CU_ASSERT_FATAL(job_read(dir, &m));
+    CU_ASSERT(job_same_values(straight, &m));
+    CU_ASSERT(job_same_times(straight, &m));
+}
+
+/* A run with an ID trains every phase; one that has ended trains nothing when it is started. */
+TEST(styles, phases_of_a_run_with_an_id_resume_where_it_was_killed)
+{
+    struct job_metrics straight;
+    const char *command = run_of("configs/params/tiny_phases.yaml");
+    const char *plain = job_path("plain"), *dir = job_path("killed");
+    CU_ASSERT_FATAL(spawn_ok("%s " KILLED " --model_dir %s", command, plain));
+    CU_ASSERT_FATAL(job_read(plain, &straight));
+    T_EQ(straight.n, STEPS);
+    CU_ASSERT_FATAL(spawn_ok("%s " KILLED " --run_id night --model_dir %s", command, dir));
+    check_restart(&straight, dir, "checkpoint_*");
+    check_restart(&straight, dir, "checkpoint_5.mdl checkpoint_10.mdl checkpoint_15.mdl");
+    check_restart(&straight, dir, "checkpoint_5.mdl checkpoint_10.mdl");
+    check_restart(&straight, dir, "checkpoint_5.mdl");
+}
+
 /* Write tokens of 16 bits: a sequence that a model can learn. */
 static void put_tokens(const char *dir, const char *name, int n, unsigned x)
 {
