@@ -117,12 +117,16 @@ static enum wsc_err write_checkpoint(struct merge *m)
     return store_commit(&m->to);
 }
 
-/* Write the params without adapters, from a copy of the struct that owns nothing. */
+/* Write the params without adapters, which start from the merged weights, from a copy of the struct
+ * that owns nothing. */
 static enum wsc_err write_params(const struct merge *m)
 {
     struct zoo_params plain = m->params;
-    char *text = NULL;
+    char *text = NULL, weights[] = "model";
     plain.model.lora_params = (struct zoo_loras){0};
+    plain.runconfig.checkpoint_path = m->result->checkpoint;
+    plain.runconfig.load_checkpoint_states = weights;
+    plain.runconfig.disable_strict_checkpoint_loading = false;
     TRY(zoo_params_dump(&plain, &text));
     const enum wsc_err rc = out_write_text(m->result->params, text);
     wsc_free(text);

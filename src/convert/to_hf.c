@@ -99,11 +99,23 @@ static enum wsc_err make_model(struct export *ex)
     return model_create(&ex->model, &ex->params, HW_STREAM_BLOCK);
 }
 
+/* Hugging Face has adapters in files of their own, which no family here has rules for. */
+static enum wsc_err refuse_adapters(const char *file, const char *what)
+{
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: %s: adapters have no counterpart in the model's "
+                                  "files",
+                                  file, what),
+                        "merge them first: wsc convert --from cs --to cs");
+}
+
 static enum wsc_err open_input(struct export *ex)
 {
     TRY(convert_family_named(ex->job->family, &ex->cs.family));
     ex->result->family = ex->cs.family->name;
     TRY(convert_read_params(&ex->params, ex->job));
+    if (ex->params.model.lora_params.n)
+        return refuse_adapters(ex->params.file, "model.lora_params");
     TRY(store_open(&ex->store, ex->job->input));
     TRY(convert_check_past(&ex->params, ex->store)); /* before make_model() changes them */
     TRY(make_model(ex));
@@ -132,6 +144,7 @@ static enum wsc_err check_tensors(const struct export *ex, struct store_tensor *
     TRY(store_count_unknown(ex->store, all, ex->model->n_tensors, &first, &n));
     ex->result->n_left_out = n;
     if (!n) return WSC_OK;
+    if (strstr(first, ".lora_")) return refuse_adapters(ex->job->input, first);
     if (!ex->job->lenient)
         return wsc_err_hint(
             WSC_RAISE(WSC_FORMAT, "%s: the params have no tensor named %s", ex->job->input, first),

@@ -247,6 +247,24 @@ static bool is_same(struct store_file *a, struct store_file *b, const char *name
 
 #define Q_LAYER "model.transformer_decoder.layers.0.self_attn.proj_q_dense_layer"
 
+/* Without its adapters the model of a checkpoint is another one. */
+static void check_export(const char *dir)
+{
+    static const char *const lora[] = {"", LORA};
+    static const char *const what[] = {".lora_A: adapters", "model.lora_params: adapters"};
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "\"$WSC\" convert --from cs --to hf --model gpt2 --lenient --params "
+                  "configs/params/tiny.yaml %s --input %s/checkpoint_6.mdl --out %s",
+                  lora[i], dir, job_path("exported"));
+        CU_ASSERT(r.status != 0);
+        CU_ASSERT(strstr(r.err, what[i]) &&
+                  strstr(r.err, "merge them first: wsc convert --from cs --to cs"));
+        spawn_free(&r);
+    }
+}
+
 TEST(finetune, checkpoints_resume_and_merge)
 {
     struct job_metrics straight, resumed;
@@ -278,22 +296,24 @@ TEST(finetune, checkpoints_resume_and_merge)
     store_close(&first);
     store_close(&last);
     /* The same loss of held-out text without adapters, up to rounding. */
-    CU_ASSERT(spawn_ok("%s " LORA "--dump_params >%s.yaml && \"$WSC\" convert --from cs --to cs "
+    CU_ASSERT(spawn_ok("%s " LORA "--checkpoint_path %s/checkpoint_0.mdl --dump_params >%s.yaml && "
+                       "\"$WSC\" convert --from cs --to cs "
                        "--params %s.yaml --input %s/checkpoint_6.mdl --out %s",
-                       job_tiny(), merged, merged, b, merged));
+                       job_tiny(), b, merged, merged, b, merged));
     struct spawn_result with, without;
     spawn_run(&with,
               "%s " LORA "--mode eval --checkpoint_path %s/checkpoint_6.mdl --model_dir "
               "%s_a | sed -n 's/.*Eval Loss: //p'",
               job_tiny(), b, merged);
     spawn_run(&without,
-              "\"$WSC\" run --params %s/params.yaml --mode eval --checkpoint_path "
-              "%s/model.mdl --model_dir %s_b | sed -n 's/.*Eval Loss: //p'",
-              merged, merged, merged);
+              "\"$WSC\" run --params %s/params.yaml --mode eval --model_dir %s_b "
+              "| sed -n 's/.*Eval Loss: //p'",
+              merged, merged);
     const double adapted = strtod(with.out, NULL), plain = strtod(without.out, NULL);
     CU_ASSERT(adapted > 0 && fabs(plain / adapted - 1) < 1e-5);
     spawn_free(&with);
     spawn_free(&without);
+    check_export(b);
 }
 
 /* Their shapes do not tell the factor and the dropout of adapters. */
