@@ -362,14 +362,10 @@ static enum wsc_err write_part(struct job *j, struct data_part *part, const char
 {
     char *dir = wsc_asprintf(WSC_MEM_DATA, "%s/%s", j->make->out_dir, name);
     char *tmp = wsc_asprintf(WSC_MEM_DATA, "%s/%s.tmp", j->make->out_dir, name);
-    enum wsc_err rc = dir && tmp ? data_folder_check(dir) : WSC_NOMEM;
-    if (!rc && !part->n_samples) data_folder_remove(dir);
-    if (!rc && part->n_samples) {
-        rc = data_folder_begin(tmp, j->resumed);
-        if (!rc) rc = write_files(j, part, tmp);
-        if (!rc) rc = data_params_write(tmp, &j->of_corpus, j->made, part);
-        if (!rc) rc = data_folder_finish(tmp, dir);
-    }
+    enum wsc_err rc = dir && tmp ? data_folder_begin(tmp, j->resumed) : WSC_NOMEM;
+    if (!rc) rc = write_files(j, part, tmp);
+    if (!rc) rc = data_params_write(tmp, &j->of_corpus, j->made, part);
+    if (!rc) rc = data_folder_finish(tmp, dir);
     wsc_free(dir);
     wsc_free(tmp);
     return rc;
@@ -377,7 +373,6 @@ static enum wsc_err write_part(struct job *j, struct data_part *part, const char
 
 static enum wsc_err write_parts(struct job *j)
 {
-    static const char *const name[PARTS] = {"train", "val"};
     struct data_part part[PARTS] = {{.n_samples = j->n_train},
                                     {.first = j->n_train, .n_samples = j->n - j->n_train}};
     enum wsc_err rc = WSC_OK;
@@ -386,9 +381,11 @@ static enum wsc_err write_parts(struct job *j)
         part[p].features = j->make->use_vsl ? j->loader->packed : j->loader->features;
         part[p].label_count =
             wsc_alloc(WSC_MEM_DATA, (size_t)j->made->vocab_size, sizeof *part[p].label_count);
-        rc = part[p].label_count ? write_part(j, &part[p], name[p]) : WSC_NOMEM;
+        rc = part[p].label_count ? WSC_OK : WSC_NOMEM;
+        if (!rc && part[p].n_samples) rc = write_part(j, &part[p], data_part_folder[p]);
         j->made->n_samples[p] = part[p].n_samples;
     }
+    if (!rc) rc = data_folder_remove_empty(j->make->out_dir, j->made->n_samples);
     if (!rc) j->made->unigram_entropy_nats = data_part_entropy(&part[0], j->made->vocab_size);
     for (int p = 0; p < PARTS; p++)
         wsc_free(part[p].label_count);
@@ -400,6 +397,7 @@ static enum wsc_err write_parts(struct job *j)
 static enum wsc_err run(struct job *j)
 {
     TRY(check(j));
+    TRY(data_folder_check_parts(j->make->out_dir));
     TRY_MEM(j->work, wsc_asprintf(WSC_MEM_DATA, "%s/wsc-data.tmp", j->make->out_dir));
     j->of_corpus = *j->make;
     j->made->vocab_size = data_wordpiece_n(j->words);

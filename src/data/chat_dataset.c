@@ -161,15 +161,11 @@ static enum wsc_err write_folder(const struct chats *c, struct data_part *part, 
 {
     char *dir = wsc_asprintf(WSC_MEM_DATA, "%s/%s", c->make->out_dir, name);
     char *tmp = wsc_asprintf(WSC_MEM_DATA, "%s/%s.tmp", c->make->out_dir, name);
-    enum wsc_err rc = dir && tmp ? data_folder_check(dir) : WSC_NOMEM;
-    if (!rc && !part->n_samples) data_folder_remove(dir);
-    if (!rc && part->n_samples) {
-        rc = data_folder_begin(tmp, false);
-        if (!rc) rc = write_files(c, part, tmp);
-        if (!rc) rc = data_params_write(tmp, c->make, c->made, part);
-        if (!rc) rc = data_folder_finish(tmp, dir);
-        if (rc) data_folder_remove(tmp);
-    }
+    enum wsc_err rc = dir && tmp ? data_folder_begin(tmp, false) : WSC_NOMEM;
+    if (!rc) rc = write_files(c, part, tmp);
+    if (!rc) rc = data_params_write(tmp, c->make, c->made, part);
+    if (!rc) rc = data_folder_finish(tmp, dir);
+    if (rc && tmp) data_folder_remove(tmp);
     wsc_free(dir);
     wsc_free(tmp);
     return rc;
@@ -194,7 +190,6 @@ static enum wsc_err too_few(const struct chats *c)
 
 static enum wsc_err write_parts(struct chats *c)
 {
-    static const char *const name[PARTS] = {"train", "val"};
     const double share = c->make->share[DATA_VAL];
     int64_t held = llround((double)c->n * share);
     if (share > 0 && held < 1) held = 1;
@@ -209,9 +204,10 @@ static enum wsc_err write_parts(struct chats *c)
             wsc_alloc(WSC_MEM_DATA, (size_t)c->made->vocab_size, sizeof *part[p].label_count);
         rc = part[p].label_count ? WSC_OK : WSC_NOMEM;
         if (!rc) count_part(c, &part[p]);
-        if (!rc) rc = write_folder(c, &part[p], name[p]);
+        if (!rc && part[p].n_samples) rc = write_folder(c, &part[p], data_part_folder[p]);
         c->made->n_samples[p] = part[p].n_samples;
     }
+    if (!rc) rc = data_folder_remove_empty(c->make->out_dir, c->made->n_samples);
     if (!rc) c->made->unigram_entropy_nats = data_part_entropy(&part[0], c->made->vocab_size);
     for (int p = 0; p < PARTS; p++)
         wsc_free(part[p].label_count);
@@ -223,6 +219,7 @@ static enum wsc_err write_parts(struct chats *c)
 static enum wsc_err run(struct chats *c, const char *name)
 {
     TRY(check(c, name));
+    TRY(data_folder_check_parts(c->make->out_dir));
     TRY(data_inputs_list(&c->inputs, c->make->input, c->make->n_inputs, "jsonl"));
     *c->made = (struct data_made){.n_files = c->inputs.n,
                                   .n_ignored = c->inputs.n_ignored,

@@ -17,6 +17,8 @@
 #define MARK            "data_params.json"
 #define UNFINISHED_MARK "data_params.json.tmp"
 
+const char *const data_part_folder[DATA_N_PARTS] = {"train", "val", "test"};
+
 static bool is_dot(const char *name)
 {
     return !strcmp(name, ".") || !strcmp(name, "..");
@@ -94,7 +96,7 @@ static enum wsc_err find_mark(const char *dir, bool *found)
     return WSC_OK;
 }
 
-enum wsc_err data_folder_check(const char *dir)
+static enum wsc_err check_folder(const char *dir)
 {
     struct census c;
     bool marked = false;
@@ -138,6 +140,30 @@ void data_folder_remove(const char *dir)
 {
     remove_files(dir, false);
     (void)rmdir(dir);
+}
+
+enum wsc_err data_folder_check_parts(const char *out)
+{
+    for (int p = 0; p < DATA_N_PARTS; p++) {
+        char *dir;
+        TRY_MEM(dir, wsc_asprintf(WSC_MEM_DATA, "%s/%s", out, data_part_folder[p]));
+        const enum wsc_err rc = check_folder(dir);
+        wsc_free(dir);
+        if (rc) return rc;
+    }
+    return WSC_OK;
+}
+
+enum wsc_err data_folder_remove_empty(const char *out, const int64_t n_samples[DATA_N_PARTS])
+{
+    for (int p = 0; p < DATA_N_PARTS; p++) {
+        char *dir;
+        if (n_samples[p]) continue;
+        TRY_MEM(dir, wsc_asprintf(WSC_MEM_DATA, "%s/%s", out, data_part_folder[p]));
+        data_folder_remove(dir);
+        wsc_free(dir);
+    }
+    return WSC_OK;
 }
 
 /* If there are files of others, nothing is removed. */

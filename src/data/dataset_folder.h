@@ -2,18 +2,15 @@
  *  renamed, and never replace files of other programs. */
 #ifndef WSC_DATA_DATASET_FOLDER_H
 #define WSC_DATA_DATASET_FOLDER_H
-#include <wsc/err.h>
+#include <wsc/data.h>
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/** Refuse a folder @p dir with files that this program has not made; a missing or empty folder is
- *  accepted. */
-enum wsc_err data_folder_check(const char *dir) WSC_CHECKED;
 /** Create @p dir with its parents. If @p keep, the complete files of an earlier run are kept. */
 enum wsc_err data_folder_begin(const char *dir, bool keep) WSC_CHECKED;
-/** Rename @p tmp to @p dir, which passed data_folder_check(). */
+/** Rename @p tmp to @p dir, the folder of a part that passed data_folder_check_parts(). */
 enum wsc_err data_folder_finish(const char *tmp, const char *dir) WSC_CHECKED;
 /** The bytes of `<dir>/<name>`, at most @p most, owned by the caller; *@p text is NULL when there
  * is no such file, which is no error. */
@@ -24,6 +21,17 @@ enum wsc_err data_file_write(const char *dir, const char *name,
                              void (*put)(FILE *f, const void *what), const void *what) WSC_CHECKED;
 /** Remove a folder that this program has made, with its files; does nothing for another folder. */
 void data_folder_remove(const char *dir);
+/** Names of the folders of the parts in an output folder, in the order of enum data_part_name. */
+extern const char *const data_part_folder[DATA_N_PARTS];
+/** Refuse an output folder @p out in which the folder of a part has files that this program has not
+ *  made; missing and empty folders are accepted. */
+enum wsc_err data_folder_check_parts(const char *out) WSC_CHECKED;
+/** Remove `<out>/<part>` of each part without samples, which passed
+ *  data_folder_check_parts() and which
+ * an earlier dataset may have left: its texts may be among those of the parts that remain. Call it
+ * when the other parts are complete. */
+enum wsc_err data_folder_remove_empty(const char *out,
+                                      const int64_t n_samples[DATA_N_PARTS]) WSC_CHECKED;
 /** The text that identifies a data_params.json of this program. */
 #define DATA_CREATED_BY "\"created_by\": \"wsc data\""
 #endif

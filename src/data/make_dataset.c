@@ -22,8 +22,6 @@ enum { BATCH_BYTES = 1 << 22 };
  * largest chunk that the reader takes (src/store/h5.c). */
 static const int64_t max_T = (int64_t)1 << 23;
 
-static const char *const part_name[DATA_N_PARTS] = {"train", "val", "test"};
-
 /* State of one run of data_make_dataset(). */
 struct job {
     const struct data_make *make;
@@ -261,13 +259,9 @@ static enum wsc_err write_part(struct job *j, int p)
 /* A val/ of an earlier run must not remain beside a train/ that may contain its text. */
 static enum wsc_err put_in_place(struct job *j)
 {
-    for (int p = 0; p < DATA_N_PARTS; p++) {
-        if (j->part[p].n_samples)
-            TRY(data_folder_finish(j->tmp[p], j->dir[p]));
-        else
-            data_folder_remove(j->dir[p]);
-    }
-    return WSC_OK;
+    for (int p = 0; p < DATA_N_PARTS; p++)
+        if (j->part[p].n_samples) TRY(data_folder_finish(j->tmp[p], j->dir[p]));
+    return data_folder_remove_empty(j->make->out_dir, j->made->n_samples);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -278,12 +272,12 @@ static enum wsc_err name_folders(struct job *j)
     const char *out = j->make->out_dir;
     TRY_MEM(j->work, wsc_asprintf(WSC_MEM_DATA, "%s/wsc-data.tmp", out));
     for (int p = 0; p < DATA_N_PARTS; p++) {
-        j->dir[p] = wsc_asprintf(WSC_MEM_DATA, "%s/%s", out, part_name[p]);
-        j->tmp[p] = wsc_asprintf(WSC_MEM_DATA, "%s/%s.tmp", out, part_name[p]);
+        j->dir[p] = wsc_asprintf(WSC_MEM_DATA, "%s/%s", out, data_part_folder[p]);
+        j->tmp[p] = wsc_asprintf(WSC_MEM_DATA, "%s/%s.tmp", out, data_part_folder[p]);
         if (!j->dir[p] || !j->tmp[p])
             return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "output paths");
-        TRY(data_folder_check(j->dir[p]));
     }
+    TRY(data_folder_check_parts(out));
     j->out_is_new = access(out, F_OK) != 0;
     return wsc_file_mkdir_above(j->work);
 }
@@ -318,9 +312,9 @@ static enum wsc_err run(struct job *j)
     TRY(make_buffers(j));
     for (int p = 0; p < DATA_N_PARTS; p++)
         TRY(write_part(j, p));
-    TRY(put_in_place(j));
     for (int p = 0; p < DATA_N_PARTS; p++)
         j->made->n_samples[p] = j->part[p].n_samples;
+    TRY(put_in_place(j));
     j->made->unigram_entropy_nats = data_part_entropy(&j->part[DATA_TRAIN], j->made->vocab_size);
     return WSC_OK;
 }

@@ -185,6 +185,22 @@ TEST(data, refusals_are_one_line_with_a_hint)
     CU_ASSERT(spawn_ok("! test -e %s.out", in));
 }
 
+/* Samples of a text that was held out for a test may be among the chats. */
+TEST(data, chats_leave_no_part_of_an_earlier_dataset)
+{
+    const char *dir = job_path("stale");
+    CU_ASSERT(spawn_ok("mkdir %s && seq 400 >%s/a.txt && "
+                       "echo '{\"prompt\": \"hi\", \"completion\": \"yo\"}' >%s/b.jsonl",
+                       dir, dir, dir));
+    CU_ASSERT(spawn_ok("cd %s && \"$WSC\" data --input a.txt --tokenizer byte --max_seq_length 8 "
+                       "--split 0.2 --test_split 0.2 --out o && test -d o/val -a -d o/test",
+                       dir));
+    CU_ASSERT(spawn_ok("cd %s && \"$WSC\" data --input b.jsonl --tokenizer byte --max_seq_length 8 "
+                       "--chat_template plain --split 0 --out o && test -d o/train && "
+                       "test ! -d o/val -a ! -d o/test",
+                       dir));
+}
+
 TEST(data, a_tokenizer_is_learned_and_used)
 {
     char out[160];

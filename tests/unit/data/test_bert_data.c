@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Datasets for encoders: what `wsc data` writes for each data loader is what the reader of a run
  * gets; masks and pairs follow their definitions; answers stand where the question says. */
+#include "../../../src/data/dataset_folder.h"
 #include "../../support/test.h"
 #include "make_defaults.h"
 
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { T = 24, MOST = 5, VOCAB = 400, TYPES = 2 };
 #define WORDS "tests/data/wordpiece_vocab.txt"
@@ -437,6 +439,26 @@ TEST(bert_data, requests_that_make_no_sense)
     bert.most_question = T;
     T_EQ(make(&bert, put_text(), 0, "no", &made), WSC_USAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "max_seq_length is 24, expected 28"));
+}
+
+static void put_mark(FILE *f, const void *text)
+{
+    (void)fputs(text, f);
+}
+
+/* What another dataset left beside the new parts may have their texts. */
+TEST(bert_data, parts_of_an_earlier_dataset_are_removed)
+{
+    const struct data_bert bert = request("BertCSVDynamicMaskDataProcessor", true);
+    struct data_made made;
+    for (int i = 0; i < 2; i++) {
+        char dir[300];
+        (void)snprintf(dir, sizeof dir, "%s/stale/%s", test_tmpdir(), data_part_folder[1 + i]);
+        T_OK(data_folder_begin(dir, false));
+        T_OK(data_file_write(dir, "data_params.json", put_mark, "{" DATA_CREATED_BY "}"));
+        T_OK(make(&bert, put_text(), 0, "stale", &made));
+        CU_ASSERT(access(dir, F_OK) != 0);
+    }
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
