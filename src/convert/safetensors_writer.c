@@ -113,15 +113,18 @@ static enum wsc_err put(struct convert_writer *w, const void *data, size_t n)
     return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", w->tmp, strerror(errno));
 }
 
-/* Error for a value outside the range of a 16-bit format, which would become an infinity. */
-static enum wsc_err check_fits(const struct convert_writer *w, const float *x, int64_t n)
+/* Error for a finite value that became an infinity in a 16-bit format. */
+static enum wsc_err check_fits(const struct convert_writer *w, const float *x, const uint16_t *half,
+                               int64_t n)
 {
-    const double largest = 65504; /* of binary16; rounds to infinity from 65520 on */
+    const bool f16 = w->tensor[w->now].dtype == CONVERT_F16;
+    const uint16_t infinity = f16 ? 0x7c00 : 0x7f80;
     for (int64_t i = 0; i < n; i++) {
-        if (!isfinite(x[i]) || fabs((double)x[i]) < largest + 16) continue;
-        return wsc_err_hint(WSC_RAISE(WSC_NUMERIC, "%s: %s has the value %g, F16 ends at %g",
-                                      w->path, w->tensor[w->now].name, (double)x[i], largest),
-                            "--dtype bf16 or --dtype f32");
+        if ((half[i] & 0x7fff) != infinity || !isfinite(x[i])) continue;
+        return wsc_err_hint(WSC_RAISE(WSC_NUMERIC, "%s: %s has the value %g, %s ends at %g",
+                                      w->path, w->tensor[w->now].name, (double)x[i],
+                                      f16 ? "F16" : "BF16", f16 ? 65504 : 0x1.fep127),
+                            f16 ? "--dtype bf16 or --dtype f32" : "--dtype f32");
     }
     return WSC_OK;
 }
@@ -134,8 +137,8 @@ static enum wsc_err put_half(struct convert_writer *w, const float *x, int64_t n
     const enum convert_dtype dtype = w->tensor[w->now].dtype;
     for (int64_t done = 0; done < n; done += PIECE) {
         const int64_t m = n - done < PIECE ? n - done : PIECE;
-        if (dtype == CONVERT_F16) TRY(check_fits(w, x + done, m));
         num_narrow(convert_dtype_format(dtype), half, x + done, m);
+        TRY(check_fits(w, x + done, half, m));
         TRY(put(w, half, (size_t)m * sizeof *half));
     }
     return WSC_OK;

@@ -214,16 +214,27 @@ static enum wsc_err open_one(struct convert_files *files, const char *dir, const
     return WSC_OK;
 }
 
-/* Files of a folder in the order of preference: an index means that there are shards; safetensors
- * need no interpreter. */
+/* Files of a folder in the order of preference, which is that of the transformers library: a single
+ * file before shards; safetensors need no interpreter. */
 static const struct {
     const char *name;
     enum wsc_err (*open)(struct convert_files *files, const char *dir, const char *path);
-} choice[] = {{"model.safetensors.index.json", open_shards},
-              {"model.safetensors", open_one},
-              {"pytorch_model.bin.index.json", open_shards},
-              {"pytorch_model.bin", open_one}};
+} choice[] = {{"model.safetensors", open_one},
+              {"model.safetensors.index.json", open_shards},
+              {"pytorch_model.bin", open_one},
+              {"pytorch_model.bin.index.json", open_shards}};
 enum { N_CHOICES = sizeof choice / sizeof *choice };
+
+/* A single file beside shards may be another state of the model. */
+static enum wsc_err warn_of_shards(const char *path, int i)
+{
+    char index[CONVERT_PATH_BYTES];
+    if (choice[i].open != open_one) return WSC_OK;
+    TRY(convert_path(index, path, choice[i + 1].name));
+    if (!access(index, F_OK))
+        WSC_WARNING("%s: is not used: %s is read instead", index, choice[i].name);
+    return WSC_OK;
+}
 
 static enum wsc_err open_path(struct convert_files *files, const char *path)
 {
@@ -232,7 +243,9 @@ static enum wsc_err open_path(struct convert_files *files, const char *path)
     if (stat(path, &info) || !S_ISDIR(info.st_mode)) return open_one(files, NULL, path);
     for (int i = 0; i < N_CHOICES; i++) {
         TRY(convert_path(inside, path, choice[i].name));
-        if (!access(inside, F_OK)) return choice[i].open(files, path, inside);
+        if (access(inside, F_OK)) continue;
+        TRY(warn_of_shards(path, i));
+        return choice[i].open(files, path, inside);
     }
     return WSC_RAISE(WSC_IO,
                      "%s: has neither model.safetensors nor pytorch_model.bin, nor an index of "

@@ -4,9 +4,11 @@
 #include "hf_case.h"
 
 #include <wsc/file.h>
+#include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/out.h>
 
+#include <math.h>
 #include <string.h>
 
 static bool refused(const char *path, const char *why)
@@ -136,18 +138,30 @@ TEST(safetensors, boxes_of_a_tensor)
     convert_files_close(&f);
 }
 
-TEST(safetensors, what_float16_cannot_hold_is_refused)
+/* The largest value that is rounded to a finite one, and the next one; infinities stay. */
+TEST(safetensors, what_16_bits_cannot_hold_is_refused)
 {
-    const struct convert_out_tensor out = {"a", CONVERT_F16, 1, {2, 1}, 2};
-    const char *path = hf_path("large.safetensors");
-    struct convert_writer *w = NULL;
-    const float x[2] = {65519, -65520};
-    T_OK(convert_writer_create(&w, path, &out, 1));
-    T_OK(convert_writer_append(w, x, 1));
-    T_EQ(convert_writer_append(w, x + 1, 1), WSC_NUMERIC);
-    CU_ASSERT(strstr(wsc_err_message(), "F16 ends at 65504") != NULL);
-    convert_writer_discard(&w);
-    CU_ASSERT(!hf_exists(path));
+    static const struct {
+        enum convert_dtype dtype;
+        float fits, large;
+        const char *why;
+    } row[] = {
+        {CONVERT_F16, 65519, -65520, "-65520, F16 ends at 65504; hint: --dtype bf16 or "},
+        {CONVERT_BF16, 0x1.fefffep127F, -0x1.ffp127F,
+         "BF16 ends at 3.38953e+38; hint: --dtype f32"},
+    };
+    for (int i = 0; i < 2; i++) {
+        const struct convert_out_tensor out = {"a", row[i].dtype, 1, {3, 1}, 3};
+        const char *path = hf_path("large.safetensors");
+        struct convert_writer *w = NULL;
+        const float x[3] = {row[i].fits, (float)INFINITY, row[i].large};
+        T_OK(convert_writer_create(&w, path, &out, 1));
+        T_OK(convert_writer_append(w, x, 2));
+        T_EQ(convert_writer_append(w, x + 2, 1), WSC_NUMERIC);
+        CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), row[i].why));
+        convert_writer_discard(&w);
+        CU_ASSERT(!hf_exists(path));
+    }
 }
 
 /* ---- shards ---------------------------------------------------------------------------------- */
@@ -188,4 +202,26 @@ TEST(safetensors, an_index_and_its_shards_must_agree)
     T_OK(convert_files_open(&f, dir));
     T_EQ(f->n_tensors, 2);
     convert_files_close(&f);
+}
+
+/* As in the transformers library, which does not look at the index then. */
+TEST(safetensors, a_single_file_comes_before_shards)
+{
+    char *log = NULL;
+    size_t n = 0;
+    const char *dir = hf_path("both");
+    struct convert_files *f = NULL;
+    CU_ASSERT_FATAL(write_shards(dir, "{\"weight_map\":{\"a\":\"one\",\"b\":\"two\"}}"));
+    CU_ASSERT_FATAL(hf_write_safetensors(hf_path("both/model.safetensors"),
+                                         "{" ENTRY("c", "F32", "[1]", "[0,4]") "}", 4));
+    T_OK(wsc_log_open(hf_path("both.log")));
+    T_OK(convert_files_open(&f, dir));
+    wsc_log_close();
+    T_EQ(f->n_tensors, 1);
+    CU_ASSERT_PTR_NOT_NULL(convert_files_find(f, "c"));
+    convert_files_close(&f);
+    T_OK(wsc_file_read(WSC_MEM_CONVERT, hf_path("both.log"), 1 << 12, &log, &n));
+    CU_ASSERT(log &&
+              strstr(log, "model.safetensors.index.json: is not used: model.safetensors is"));
+    wsc_free(log);
 }
