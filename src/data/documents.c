@@ -11,16 +11,22 @@
 
 static enum wsc_err text_begin(struct data_docs *d)
 {
-    (void)d;
+    d->begun = false;
     return WSC_OK;
 }
 
-/* At the end of a file there is no further document. */
+static int64_t position_of(const struct data_stream *s)
+{
+    return s->offset + s->at;
+}
+
+/* An empty file is an empty document; at the end of a file there is no further one. */
 static enum wsc_err text_next(struct data_docs *d, bool *found)
 {
     int64_t n = 0;
     TRY(data_stream_fill(d->stream, &n));
-    *found = n > 0;
+    *found = n > 0 || (!d->begun && !position_of(d->stream));
+    d->begun = true;
     return WSC_OK;
 }
 
@@ -157,9 +163,12 @@ enum wsc_err data_docs_read(struct data_docs *d, unsigned char *out, int64_t roo
     return d->format->read(d, out, room, n, ended);
 }
 
+/* After the document of an empty file the next file follows. */
 struct data_place data_docs_place(const struct data_docs *d)
 {
-    return (struct data_place){d->at, d->stream ? d->stream->offset + d->stream->at : 0};
+    const int64_t at = d->stream ? position_of(d->stream) : 0;
+    const bool was_empty = d->stream && d->format == &data_format_text && d->begun && !at;
+    return (struct data_place){d->at + was_empty, at};
 }
 
 /* Compressed files have no random access: the text before the position is read and dropped. */
@@ -170,7 +179,7 @@ enum wsc_err data_docs_go(struct data_docs *d, const struct data_place *place)
         d->packed_before += d->inputs->file[d->at].bytes;
     if (d->at == d->inputs->n || !place->offset) return WSC_OK;
     TRY(open_file(d));
-    return data_stream_skip(d->stream, place->offset - (d->stream->offset + d->stream->at));
+    return data_stream_skip(d->stream, place->offset - position_of(d->stream));
 }
 
 int64_t data_docs_done(const struct data_docs *d)

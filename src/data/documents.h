@@ -35,6 +35,7 @@ struct data_docs {
     char delimiter;        /**< CSV: ',' or tab */
     int column, n_columns; /**< CSV: column of the text, number of columns */
     bool quoted, at_start; /**< CSV: state of the field that is being read */
+    bool begun;            /**< text: the document of the file has begun */
     int64_t packed_before; /**< bytes on disk of the files before this one */
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What text comes out of which files: seen through the byte tokenizer, with an end mark. */
+#include "../../../src/data/documents.h"
 #include "../../support/case_files.h"
 #include "../../support/test.h"
 #include "make_defaults.h"
@@ -145,6 +146,31 @@ TEST(docs, text_is_taken_as_it_is)
               "a\r\nb\n",
               "\xef\xbb\xbf"
               "a\r\nb\n|");
+}
+
+/* As an empty line of JSON Lines; a state that is saved after it does not count it again. */
+TEST(docs, an_empty_file_is_an_empty_document)
+{
+    struct data_make m;
+    struct data_made made = {0};
+    const char *const input[] = {case_path("empty.txt"), case_path("full.txt")};
+    make_defaults(&m);
+    put(input[0], "", 0);
+    put(input[1], "x", 1);
+    T_OK(make(input, 2, &m, &made));
+    T_EQ(made.n_documents, 2);
+    T_EQ(made.n_empty, 1);
+    struct data_inputs inputs = {0};
+    struct data_docs docs = {.inputs = &inputs};
+    bool found = false;
+    T_OK(data_inputs_list(&inputs, input, 2, NULL));
+    T_OK(data_docs_next(&docs, &found));
+    CU_ASSERT(found);
+    const struct data_place after = data_docs_place(&docs);
+    T_EQ(after.file, 1);
+    T_EQ(after.offset, 0);
+    data_docs_close(&docs);
+    data_inputs_fini(&inputs);
 }
 
 TEST(docs, json_lines)
