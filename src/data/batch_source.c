@@ -152,7 +152,7 @@ enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *
     s->n_rows = rows_of_input(input);
     s->sequences = input->samples == ZOO_SAMPLES_PAIRS ? 2 : 1;
     s->length_key = zoo_input_length_key(input, false);
-    s->own_length = input->max_sequence_length != CONF_NULL;
+    s->section = input->trains ? "train_input" : "eval_input";
     s->n_labels = input->n_labels;
     s->n_types = input->n_types ? input->n_types : INT32_MAX;
     s->n_classes = input->n_classes;

@@ -10,6 +10,7 @@
 
 #include <wsc/mem.h>
 #include <wsc/store.h>
+#include <wsc/text.h>
 #include <wsc/zoo.h>
 
 #include <dirent.h>
@@ -236,12 +237,18 @@ static enum wsc_err check_rows(const struct data_source *s, const struct data_fi
 static enum wsc_err wrong_length(const struct data_source *s, const struct data_file *f, int64_t T)
 {
     const char *sinks = s->sinks ? " without sink tokens" : "";
+    const bool of_model = wsc_ends_with(s->length_key, "model.max_position_embeddings");
+    char other[96] = "change the key";
+    if (of_model && T > s->T) (void)snprintf(other, sizeof other, "change the model");
+    if (of_model && T < s->T)
+        (void)snprintf(other, sizeof other, "--set %s.max_sequence_length=%lld", s->section,
+                       (long long)T);
     (void)WSC_RAISE(WSC_CONFIG, "%s: its sequences have %lld tokens, but %s%s is %lld", f->path,
                     (long long)T, s->length_key, sinks, (long long)s->T);
     return wsc_err_hint(
-        WSC_CONFIG, "make the dataset again with --max_seq_length %lld, or change %s%s",
-        (long long)s->T, s->own_length ? "the key" : "the model",
-        s->sinks || s->own_length || T > s->T ? "" : "; sink tokens need data_transforms here too");
+        WSC_CONFIG, "make the dataset again with --max_seq_length %lld, or %s%s", (long long)s->T,
+        other,
+        s->sinks || !of_model || T > s->T ? "" : "; sink tokens need data_transforms here too");
 }
 
 /* Check each file once before the run: first in another process (store_probe), because a damaged

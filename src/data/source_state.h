@@ -50,7 +50,7 @@ struct data_source {
     int n_rows;             /* rows of a sequence: 3; with spans or for encoders 5; for both 7 */
     int sequences;          /* sequences of a sample: 1, or 2 for a pair */
     const char *length_key; /* zoo_input_length_key() of the input; borrowed */
-    bool own_length;        /* T is that of the input; a model of pairs may have longer sequences */
+    const char *section;    /* of the params: train_input or eval_input; static */
     uint64_t seed;
     int32_t *sample;                     /* (sequences, rows, T) */
     struct data_buckets *buckets;        /* NULL: batches of samples in their order */

@@ -218,13 +218,15 @@ static void check_encoder(struct conf_parse *p, struct zoo_model *m)
                         "model.mask_padding_in_positional_embed", "needs learned positions");
 }
 
-/* Pairs and `model.dpo` belong together; the loss is a mean over pairs. */
+/* Pairs and `model.dpo` belong together, in an input that the mode @p reads; the loss is a mean
+ * over pairs. */
 static void check_pairs(struct conf_parse *p, const struct zoo_input *in, const char *section,
-                        const struct zoo_model *m)
+                        const struct zoo_model *m, bool reads)
 {
     char path[CONF_MAX_PATH];
     (void)snprintf(path, sizeof path, "%s.data_processor", section);
-    if (!in->present || !in->data_processor || m->dpo.on == (in->samples == ZOO_SAMPLES_PAIRS))
+    if (!reads || !in->present || !in->data_processor ||
+        m->dpo.on == (in->samples == ZOO_SAMPLES_PAIRS))
         return;
     conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path, "%s",
                     m->dpo.on ? "model.dpo trains on pairs; hint: DpoHDF5DataProcessor"
@@ -235,8 +237,9 @@ static void check_preferences(struct conf_parse *p, struct zoo_params *params)
 {
     struct zoo_model *m = &params->model;
     const char *path = "model.dpo";
-    check_pairs(p, &params->train_input, "train_input", m);
-    check_pairs(p, &params->eval_input, "eval_input", m);
+    const enum zoo_mode mode = params->runconfig.mode;
+    check_pairs(p, &params->train_input, "train_input", m, zoo_mode_trains(mode));
+    check_pairs(p, &params->eval_input, "eval_input", m, zoo_mode_evaluates(mode));
     if (!m->dpo.on) return;
     m->loss_scaling = ZOO_LOSS_BATCH_SIZE;
     m->loss_weight = 1;

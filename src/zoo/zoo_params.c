@@ -184,7 +184,8 @@ static const char *const late_key[ZOO_LATE_KEYS] = {"model.name",
                                                     "train_input.tgt_max_sequence_length",
                                                     "eval_input.tgt_max_sequence_length"};
 
-/* The input's own key, if it has one; otherwise samples have the length of the model. */
+/* The key that sets the length of the samples: the input's own, if it has one; for the evaluations
+ * of a training, that of train_input; otherwise the length of the model. */
 static void keep_lengths(struct zoo_params *out, const struct conf_node *root)
 {
     const struct {
@@ -194,10 +195,11 @@ static void keep_lengths(struct zoo_params *out, const struct conf_node *root)
         {&out->train_input, "train_input.max_sequence_length",
          "train_input.tgt_max_sequence_length"},
         {&out->eval_input, "eval_input.max_sequence_length", "eval_input.tgt_max_sequence_length"}};
+    const char *of_run = "model.max_position_embeddings";
     for (int i = 0; i < 2; i++) {
         const bool own = !conf_node_is_null(conf_node_at(root, row[i].key));
-        row[i].in->length_place =
-            zoo_params_place(out, own ? row[i].key : "model.max_position_embeddings");
+        row[i].in->length_place = zoo_params_place(out, own ? row[i].key : of_run);
+        if (own && out->runconfig.mode != ZOO_EVAL) of_run = row[i].key;
         row[i].in->tgt_length_place = zoo_params_place(out, row[i].target);
     }
 }

@@ -303,6 +303,22 @@ TEST(zoo_params, keys_that_pairs_do_not_use_warn)
 }
 
 /* Files of the Model Zoo keep the seed beside the switch; who sets it means it. */
+/* An input that the mode does not read has no effect, whatever its loader. */
+TEST(zoo_params, inputs_of_pairs_are_checked_where_they_are_read)
+{
+    static const char text[] =
+        "train_input: {data_processor: DpoHDF5DataProcessor, data_dir: ./d, batch_size: 8}\n"
+        "eval_input: {data_processor: GptHDF5MapDataProcessor, data_dir: ./d, batch_size: 8}\n"
+        "model: {vocab_size: 256, hidden_size: 64, num_heads: 2, dpo: {beta: 0.5}}\n" OPTIM;
+    struct zoo_params p;
+    T_OK(parse_set(&p, text, "runconfig.mode=train"));
+    zoo_params_fini(&p);
+    T_EQ(parse_set(&p, text, "runconfig.mode=train_and_eval"), WSC_CONFIG);
+    T_STR(wsc_err_message(), "t.yaml:2:30: eval_input.data_processor: model.dpo trains on pairs; "
+                             "hint: DpoHDF5DataProcessor");
+    zoo_params_fini(&p);
+}
+
 TEST(zoo_params, an_idle_seed_of_shuffling_warns_from_the_command_line_alone)
 {
     static const char text[] =
@@ -649,6 +665,26 @@ static void check_shipped(const struct shipped *file)
 }
 
 /* Parameter counts of Cerebras-GPT as published; 175B and 1T are published as rounded. */
+/* A training and its evaluations have one length; an evaluation alone has its own. */
+TEST(zoo_params, a_length_names_the_key_that_set_it)
+{
+    static const char text[] =
+        "train_input: {data_processor: GptHDF5MapDataProcessor, data_dir: d, batch_size: 2,\n"
+        "  max_sequence_length: 8}\n"
+        "eval_input: {data_processor: GptHDF5MapDataProcessor, data_dir: d, batch_size: 2}\n"
+        "model: {vocab_size: 9, max_position_embeddings: 16}\n" OPTIM;
+    static const struct {
+        const char *set, *key;
+    } row[] = {{"runconfig.mode=train_and_eval", "t.yaml:2:24: train_input.max_sequence_length"},
+               {"runconfig.mode=eval", "t.yaml:4:49: model.max_position_embeddings"}};
+    for (int i = 0; i < 2; i++) {
+        struct zoo_params p;
+        T_OK(parse_set(&p, text, row[i].set));
+        T_STR(zoo_input_length_key(&p.eval_input, false), row[i].key);
+        zoo_params_fini(&p);
+    }
+}
+
 /* What a check after the parse refuses is named as the parse names it. */
 TEST(zoo_params, keys_keep_their_places)
 {
