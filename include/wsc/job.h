@@ -101,6 +101,16 @@ enum wsc_err job_check_shared(struct comm *comm, const char *place, bool writes,
  *  and on WSC_INTERRUPTED, and *@p report is true on the rank that should print its message. A
  *  later error is printed and ends the job with comm_abort(), when there are several ranks. */
 enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report) WSC_CHECKED;
+/** Folders in which earlier phases write checkpoints; borrowed. */
+struct job_folders {
+    const char *const *dir;
+    int n;
+};
+/** Check a job that runs after others: its params, its plan, its data, and the checkpoint that
+ *  `runconfig.checkpoint_path` names, unless that is in a folder of @p earlier. Nothing is written.
+ *  Collective. The errors of job_run() before its first step; *@p report as for job_run(). */
+enum wsc_err job_check_ahead(struct comm *comm, const struct job *job,
+                             const struct job_folders *earlier, bool *report) WSC_CHECKED;
 /** Find the phase, from 1, in which the run `job->run_id` wrote the newest good checkpoint of the
  *  model_dir of @p job; phases before it have been trained. *@p phase is 0 without an ID, without
  *  values, and when another run wrote the checkpoint or there is none. Not collective; it reads the

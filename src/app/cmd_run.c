@@ -233,6 +233,19 @@ static enum wsc_err execute(struct comm *comm, struct app_run *o)
     return run(comm, o);
 }
 
+/* A phase that starts from the checkpoint of the phase @p before trains its model. */
+static enum wsc_err check_same_model(const struct zoo_params *before, const struct zoo_params *p)
+{
+    char *lines = NULL;
+    const bool all = !p->runconfig.load_checkpoint_states;
+    if (!zoo_mode_trains(before->runconfig.mode)) return WSC_OK;
+    TRY(zoo_past_lines(before, &lines));
+    wsc_log_quiet(true); /* the phase warns when it loads the file */
+    const enum wsc_err rc = zoo_past_compare(p, lines, all ? ZOO_PAST_RESUME : ZOO_PAST_WEIGHTS);
+    wsc_free(lines);
+    return rc;
+}
+
 /* A phase resumes from the checkpoint that the one before it leaves in the same model_dir, or from
  * one that its own params name. */
 static enum wsc_err check_continues(const struct app_run *o, const struct zoo_params *before,
@@ -242,7 +255,8 @@ static enum wsc_err check_continues(const struct app_run *o, const struct zoo_pa
     const bool same = !strcmp(before->runconfig.model_dir, p->runconfig.model_dir) &&
                       p->runconfig.autoload_last_checkpoint &&
                       before->runconfig.checkpoint_steps > 0;
-    if (!o->job.values || !zoo_mode_trains(p->runconfig.mode) || named || same) return WSC_OK;
+    if (!o->job.values || !zoo_mode_trains(p->runconfig.mode) || named) return WSC_OK;
+    if (same) return check_same_model(before, p);
     return wsc_err_hint(
         WSC_RAISE(WSC_CONFIG, "%s: phase %d would start from new weights", p->file, p->phase),
         "the phases need one model_dir, checkpoints (checkpoint.steps) and "
@@ -256,6 +270,29 @@ struct params_text {
     char *bytes; /* owned */
     size_t n;
 };
+
+/* True for an override of the checkpoint that a run starts from. */
+static bool names_checkpoint(const char *set)
+{
+    static const char *const key[] = {"runconfig.checkpoint_path=", "trainer.fit.ckpt_path="};
+    for (int i = 0; i < 2; i++)
+        if (!strncmp(set, key[i], strlen(key[i]))) return true;
+    return false;
+}
+
+/* Parse phase @p k, 0 where there is no choice.  The checkpoint of the command line is where the
+ * first phase that runs starts; the next ones start from the phase before, or from their own. */
+static enum wsc_err parse_phase(struct comm *comm, const struct app_run *o,
+                                const struct params_text *text, int k, struct zoo_params *params)
+{
+    struct app_config with = o->config;
+    if (k > 1 && !o->phase) {
+        with.n_sets = 0;
+        for (int i = 0; i < o->config.n_sets; i++)
+            if (!names_checkpoint(o->config.set[i].text)) with.set[with.n_sets++] = with.set[i];
+    }
+    return app_parse_params(comm, &with, text->bytes, text->n, k, params);
+}
 
 /* The modes of all phases, as a list of words; the last one is --requests where it is given. */
 struct modes {
@@ -292,18 +329,18 @@ static enum wsc_err parse_phases(struct comm *comm, const struct app_run *o,
 {
     struct zoo_params p[2] = {0};
     const bool runs = !o->validate_only && !o->compile_only && !o->dump_params;
-    enum wsc_err rc =
-        app_parse_params(comm, &o->config, text->bytes, text->n, (int)o->phase, &p[1]);
+    enum wsc_err rc = parse_phase(comm, o, text, (int)o->phase, &p[1]);
     if (!rc) add_mode(modes, &p[1]);
     if (!rc) rc = app_reported_once(comm, check_phase_option(o, &p[1]));
     *n = rc || o->phase ? 1 : p[1].n_phases;
     for (int k = 2; k <= *n && !rc; k++) {
         zoo_params_fini(&p[0]);
         p[0] = p[1];
-        rc = app_parse_params(comm, &o->config, text->bytes, text->n, k, &p[1]);
+        rc = parse_phase(comm, o, text, k, &p[1]);
         if (rc) break;
         add_mode(modes, &p[1]);
         if (runs) rc = app_reported_once(comm, check_continues(o, &p[0], &p[1]));
+        wsc_log_quiet(comm_rank(comm) != 0);
     }
     zoo_params_fini(&p[0]);
     zoo_params_fini(&p[1]);
@@ -334,43 +371,98 @@ static enum wsc_err find_past(struct comm *comm, const struct app_run *o, bool *
     return WSC_OK;
 }
 
-/* Phase @p k, whose params and cluster are loaded. */
-static enum wsc_err run_loaded(struct app_call *call, struct app_run *o, int k)
+/* Folders to which the phases so far write checkpoints. */
+struct written {
+    char **dir; /* owned, each owned */
+    int n;
+};
+
+static void written_fini(struct written *w)
+{
+    for (int i = 0; i < w->n; i++)
+        wsc_free(w->dir[i]);
+    wsc_free(w->dir);
+}
+
+/* What is done with a phase, whose params and cluster are loaded. */
+typedef enum wsc_err (*phase_fn)(struct app_call *call, struct app_run *o, struct written *w);
+
+/* Would this phase begin, after those before it? */
+static enum wsc_err check_loaded(struct app_call *call, struct app_run *o, struct written *w)
 {
     struct comm *comm = call->comm;
     const struct zoo_params *p = o->job.params;
-    const bool runs = !describes(o, p);
+    bool past, report = true;
+    if (describes(o, p) || o->job.print_placement) return WSC_OK;
+    TRY(find_past(comm, o, &past));
+    if (past) return WSC_OK;
+    take_generation(call, &o->job);
+    TRY(app_reported_once(comm, app_check_ranks(comm, p, o->job.cluster)));
+    const struct job_folders earlier = {(const char *const *)w->dir, w->n};
+    const enum wsc_err rc = job_check_ahead(comm, &o->job, &earlier, &report);
+    if (rc && !report) app_set_reported();
+    if (rc || !zoo_mode_trains(p->runconfig.mode)) return rc;
+    TRY_MEM(w->dir[w->n], wsc_strdup(WSC_MEM_APP, p->runconfig.model_dir));
+    w->n++;
+    return WSC_OK;
+}
+
+static enum wsc_err run_loaded(struct app_call *call, struct app_run *o, struct written *w)
+{
+    struct comm *comm = call->comm;
+    const struct zoo_params *p = o->job.params;
+    const bool runs = !describes(o, p), one_of_many = p->n_phases > 1;
     bool past;
+    (void)w;
     TRY(find_past(comm, o, &past));
     if (past) return WSC_OK;
     if (runs) zoo_params_log(p);
     take_generation(call, &o->job);
     take_run_id(&o->job);
-    if (k && runs) WSC_INFO("Phase %d of %d", k, p->n_phases);
+    if (one_of_many && runs) WSC_INFO("Phase %d of %d", p->phase, p->n_phases);
     if (!o->dump_params) TRY(app_reported_once(comm, cluster_check_systems(p, o->job.cluster)));
     TRY(app_reported_once(comm, app_check_ranks(comm, p, o->job.cluster)));
     return execute(comm, o);
 }
 
-/* Phase @p k, 0 where there is no choice. */
-static enum wsc_err run_phase(struct app_call *call, struct app_run *o,
-                              const struct params_text *text, int k)
+/* Load phase @p k, 0 where there is no choice, for @p what. */
+static enum wsc_err with_phase(struct app_call *call, const struct params_text *text, int k,
+                               phase_fn what, struct written *w)
 {
+    struct app_run *o = call->request;
     struct comm *comm = call->comm;
     const struct job as_given = o->job;
     struct zoo_params params = {0};
     struct hw_machine cluster = {0};
-    enum wsc_err rc = app_parse_params(comm, &o->config, text->bytes, text->n, k, &params);
+    enum wsc_err rc = parse_phase(comm, o, text, k, &params);
     if (!rc) rc = app_load_cluster(comm, &o->config, &cluster, NULL);
     const struct cluster_use use = {
         .params = &params, .machine = &cluster, .num_csx = params.runconfig.num_csx};
     if (!rc) rc = cluster_warn_idle(&use, &params);
     o->job.params = &params;
     o->job.cluster = &cluster;
-    if (!rc) rc = run_loaded(call, o, k);
+    if (!rc) rc = what(call, o, w);
     o->job = as_given;
     zoo_params_fini(&params);
     hw_machine_fini(&cluster);
+    return rc;
+}
+
+/* Run all phases.  Several are checked before the first one runs, which may take days; their
+ * warnings come when they run. */
+static enum wsc_err run_phases(struct app_call *call, const struct params_text *text, int n)
+{
+    const struct app_run *o = call->request;
+    struct written w = {0};
+    enum wsc_err rc = WSC_OK;
+    TRY_NEW(w.dir, WSC_MEM_APP, n);
+    wsc_log_quiet(true);
+    for (int k = 1; k <= n && n > 1 && !rc; k++)
+        rc = with_phase(call, text, k, check_loaded, &w);
+    wsc_log_quiet(comm_rank(call->comm) != 0);
+    for (int k = 1; k <= n && !rc; k++)
+        rc = with_phase(call, text, n > 1 ? k : (int)o->phase, run_loaded, &w);
+    written_fini(&w);
     return rc;
 }
 
@@ -386,8 +478,7 @@ static enum wsc_err load_and_run(struct app_call *call, struct app_run *o)
     if (!rc && o->dump_params && n > 1) rc = app_reported_once(comm, refuse_dump(o, n));
     if (o->job.requests && app_share_word(modes.text, "eval")) add_word(&modes, "--requests");
     if (!rc) rc = app_reported_once(comm, app_check_mode(call, modes.text));
-    for (int k = 1; k <= n && !rc; k++)
-        rc = run_phase(call, o, &text, n > 1 ? k : (int)o->phase);
+    if (!rc) rc = run_phases(call, &text, n);
     wsc_free(text.bytes);
     return rc;
 }

@@ -4,10 +4,12 @@
  * Until the first pass ranks agree on every error; later an error is one rank's alone and ends the
  * job.  Set-up is in job_setup.c, the loops in job_training.c, job_evaluation.c and job_generate.c,
  * checkpoints in job_checkpoint.c, signals in job_stop.c, what is logged in job_log.c. */
+#include "job_checkpoint.h"
 #include "job_classes.h"
 #include "job_evaluation.h"
 #include "job_events.h"
 #include "job_generate.h"
+#include "job_history.h"
 #include "job_scoring.h"
 #include "job_setup.h"
 #include "job_stop.h"
@@ -17,8 +19,11 @@
 #include <wsc/mem.h>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 /* With signals as questions, until it returns. */
 static enum wsc_err until_told(struct job_state *s, enum wsc_err (*run)(struct job_state *s))
@@ -85,14 +90,48 @@ static void end_job(const struct job_state *s, enum wsc_err rc)
     comm_abort(wsc_err_exit_status(rc));
 }
 
+static struct job_state state_of(struct comm *comm, const struct job *job)
+{
+    return (struct job_state){.comm = comm,
+                              .job = job,
+                              .run.planned_last_step = -1,
+                              .at.reached_step = -1,
+                              .checkpoint = {.claim = -1, .saved_step = -1},
+                              .log.noise_scale = NAN};
+}
+
+/* A checkpoint in a folder that an earlier phase writes to is not there yet, or not yet what it will
+ * be.  Of two folders that are missing nothing is known. */
+static bool comes_later(const char *path, const struct job_folders *earlier)
+{
+    char folder[PATH_MAX];
+    (void)snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash) *slash = '\0';
+    const bool missing = slash && access(folder, F_OK);
+    for (int i = 0; i < earlier->n; i++) {
+        if (job_lies_in(path, earlier->dir[i])) return true;
+        if (missing && access(earlier->dir[i], F_OK)) return true;
+    }
+    return false;
+}
+
+enum wsc_err job_check_ahead(struct comm *comm, const struct job *job,
+                             const struct job_folders *earlier, bool *report)
+{
+    struct job_state s = state_of(comm, job);
+    const char *path = job->params->runconfig.checkpoint_path;
+    enum wsc_err rc = job_set_up_inputs(&s, true);
+    if (!rc && path && job->values && comm_rank(comm) == 0 && !comes_later(path, earlier))
+        rc = job_check_start(&s, path);
+    rc = comm_agree(comm, rc, report);
+    tear_down(&s);
+    return rc;
+}
+
 enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report)
 {
-    struct job_state s = {.comm = comm,
-                          .job = job,
-                          .run.planned_last_step = -1,
-                          .at.reached_step = -1,
-                          .checkpoint = {.claim = -1, .saved_step = -1},
-                          .log.noise_scale = NAN};
+    struct job_state s = state_of(comm, job);
     *report = true;
     enum wsc_err rc = job_set_up(&s, report);
     if (!rc) {

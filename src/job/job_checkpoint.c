@@ -261,25 +261,48 @@ static enum wsc_err continue_stream(struct job_state *s, struct store_file *file
     return WSC_OK;
 }
 
+static bool is_run(const struct store_file *file)
+{
+    return store_has(file, "global_step");
+}
+
+/* True when the run continues with the optimizer state of the file. */
+static bool resumes_from(const struct store_file *file, const char *states)
+{
+    return is_run(file) && asks_for(states, "optimizer");
+}
+
+enum wsc_err job_check_start(const struct job_state *s, const char *path)
+{
+    const char *states = s->job->params->runconfig.load_checkpoint_states;
+    struct store_file *file = NULL;
+    TRY(store_open(&file, path));
+    enum wsc_err rc = check_states(file, is_run(file), job_trains(s), states);
+    if (!rc && asks_for(states, "model"))
+        rc = job_history_check(s, file, resumes_from(file, states));
+    store_close(&file);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
+}
+
 /* What @p states, NULL for all, asks for; a file that is not of a run has weights alone, and a run
  * that does not train updates none: another optimizer's file will do. */
 static enum wsc_err load_file(struct job_state *s, struct store_file *file, const char *states)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    const bool is_run = store_has(file, "global_step");
+    const bool of_run = is_run(file);
     const bool trains = job_trains(s);
-    const bool resumes = is_run && asks_for(states, "optimizer");
+    const bool resumes = resumes_from(file, states);
     struct memoryx_load what = {.weights = asks_for(states, "model"),
                                 .optimizer = resumes && trains,
                                 .times = resumes,
-                                .schedule = is_run && trains && asks_for(states, "lr_scheduler"),
-                                .scaler = is_run && trains && asks_for(states, "grad_scaler"),
-                                .masks = is_run && asks_for(states, "sparsity"),
+                                .schedule = of_run && trains && asks_for(states, "lr_scheduler"),
+                                .scaler = of_run && trains && asks_for(states, "grad_scaler"),
+                                .masks = of_run && asks_for(states, "sparsity"),
                                 .strict = !rc->disable_strict_checkpoint_loading};
     int64_t samples = s->at.samples, eval_due = 0;
-    TRY(check_states(file, is_run, trains, states));
-    if (is_run) TRY(read_count(s, file, COUNT_STEP, 0, &what.step));
-    if (is_run) TRY(read_count(s, file, COUNT_SAMPLES, s->at.samples, &samples));
+    TRY(check_states(file, of_run, trains, states));
+    if (of_run) TRY(read_count(s, file, COUNT_STEP, 0, &what.step));
+    if (of_run) TRY(read_count(s, file, COUNT_SAMPLES, s->at.samples, &samples));
     const struct memoryx_config config = {.params = s->job->params};
     if (what.weights)
         TRY(memoryx_check_vocabulary(&config, s->cluster->model, file, what.optimizer));
@@ -287,12 +310,12 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
         if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
     if (what.weights) report_dropped_masks(s, file);
     if (what.weights) TRY(job_history_check(s, file, resumes));
-    if (is_run && asks_for(states, "global_step")) {
+    if (of_run && asks_for(states, "global_step")) {
         s->at.step = what.step;
         TRY(read_count(s, file, COUNT_EVAL_DUE, 0, &eval_due));
         s->at.eval_due = eval_due != 0;
     }
-    if (is_run && asks_for(states, "dataloader")) TRY(continue_stream(s, file, samples));
+    if (of_run && asks_for(states, "dataloader")) TRY(continue_stream(s, file, samples));
     return WSC_OK;
 }
 
@@ -340,7 +363,7 @@ static enum wsc_err newest_good(const struct store_folder *folder, char **path)
 
 /* The phase in which a run wrote the file; one without the attribute is of a program that trained
  * the first phase alone under an ID. */
-static enum wsc_err read_phase(const struct store_file *file, int64_t *phase)
+static enum wsc_err read_phase(struct store_file *file, int64_t *phase)
 {
     char *text = NULL;
     *phase = 1;

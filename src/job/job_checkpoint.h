@@ -8,6 +8,9 @@
 
 /** Choose a checkpoint and load it, or initialize the weights; sets step, samples, start_path. */
 enum wsc_err job_restore(struct job_state *s);
+/** Check that the run can begin with the file @p path: that it is there, has the states that the
+ *  params ask for and is of the model of the params. On one rank alone; no values are read. */
+enum wsc_err job_check_start(const struct job_state *s, const char *path) WSC_CHECKED;
 /** Is the checkpoint of @p step there and good? On one rank alone; reads the file. */
 bool job_can_restore(const struct job_state *s, int64_t step);
 /** Load the checkpoint of step @p step again, in the middle of a run that lost the memory of a

@@ -85,9 +85,7 @@ enum wsc_err job_plan(struct job_state *s)
     return WSC_OK;
 }
 
-/* What a rank does alone; the caller lets all ranks agree on how it went.  The roles come last:
- * what is missing is reported before the memory of weights is asked for. */
-static enum wsc_err set_up_local(struct job_state *s)
+enum wsc_err job_set_up_inputs(struct job_state *s, bool ahead)
 {
     const struct job *job = s->job;
     const struct memoryx_hooks hooks = {job_on_batch, job_on_texts, job_on_scores, job_on_classes,
@@ -96,10 +94,17 @@ static enum wsc_err set_up_local(struct job_state *s)
     TRY(cluster_create_empty(&s->cluster, s->comm, job->params, job->cluster, job->values, &hooks));
     job_choose_threads(s);
     TRY(job_plan(s));
-    TRY(open_outputs(s));
+    if (!ahead) TRY(open_outputs(s));
     if (job->requests) TRY(job_scoring_create(s));
     TRY(open_data(s));
-    TRY(job_classes_create(s));
+    return job_classes_create(s);
+}
+
+/* What a rank does alone; the caller lets all ranks agree on how it went.  The roles come last:
+ * what is missing is reported before the memory of weights is asked for. */
+static enum wsc_err set_up_local(struct job_state *s)
+{
+    TRY(job_set_up_inputs(s, false));
     return cluster_create_roles(s->cluster);
 }
 

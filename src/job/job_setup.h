@@ -9,6 +9,9 @@
 /** Set up everything before the first pass: roles, outputs, data, restore, bounds of the run,
  *  faults.  Collective; *@p report as of comm_agree(). */
 enum wsc_err job_set_up(struct job_state *s, bool *report) WSC_CHECKED;
+/** First part of job_set_up(), on one rank alone: model, plan, data; @p ahead leaves out the folder
+ *  of results, which is not changed then. */
+enum wsc_err job_set_up_inputs(struct job_state *s, bool ahead) WSC_CHECKED;
 /** Cut the batches for the wafers that are there, and plan how they lie on one. */
 enum wsc_err job_plan(struct job_state *s) WSC_CHECKED;
 /** Whole batches of the data of @p phase, the same on all ranks.  Collective. */

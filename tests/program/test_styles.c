@@ -102,6 +102,75 @@ TEST(styles, phases_of_a_run_with_an_id_resume_where_it_was_killed)
     check_restart(&straight, dir, "checkpoint_5.mdl");
 }
 
+/* The phases of tiny_phases.yaml with 5 steps each, on the tests' data, changed by @p edit of sed.
+ */
+static const char *edited_phases(const char *edit)
+{
+    static char path[200];
+    (void)snprintf(path, sizeof path, "%s/edited.yaml", test_tmpdir());
+    CU_ASSERT_FATAL(
+        spawn_ok("sed 's/max_steps: 10/num_steps: 5/;s/max_steps: 20/num_steps: 5/;"
+                 "s#./data/tiny/train#%s/train#;%s' configs/params/tiny_phases.yaml >%s",
+                 job_data(), edit, path));
+    return path;
+}
+
+/* A checkpoint of the command line is where the first phase starts, and no other. */
+TEST(styles, a_given_checkpoint_begins_the_first_phase)
+{
+    static const char *const option[] = {"--checkpoint_path ", "--set runconfig.checkpoint_path="};
+    struct job_metrics m, straight;
+    const char *base = job_path("base"), *all = job_path("all");
+    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 13 --model_dir %s", job_tiny(), all));
+    CU_ASSERT_FATAL(job_read(all, &straight));
+    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 3 --model_dir %s", job_tiny(), base));
+    for (int i = 0; i < 2; i++) {
+        const char *dir = job_path("begun");
+        CU_ASSERT_FATAL(spawn_ok("%s %s%s/checkpoint_3.mdl --model_dir %s",
+                                 run_of(edited_phases("")), option[i], base, dir));
+        CU_ASSERT_FATAL(job_read(dir, &m));
+        T_EQ(m.n, 10);
+        T_EQ(m.step[9].step, 13);
+        T_STR(m.step[9].hash, straight.step[12].hash);
+    }
+}
+
+/* An error of the second phase is reported before the first one trains. */
+TEST(styles, all_phases_are_checked_first)
+{
+    static const struct {
+        const char *edit, *says;
+    } row[] = {
+        {"$ s/fit: .*/fit: {<<: *fit, ckpt_path: nosuch.mdl}/", "nosuch.mdl: cannot be opened"},
+        {"$ s#fit: .*#fit: {train_dataloader: {data_processor: GptHDF5MapDataProcessor, "
+         "data_dir: ./nosuch, batch_size: 8}}#",
+         "./nosuch: cannot be listed"},
+        {"$ i \\      model: {name: gpt2, vocab_size: 256, hidden_size: 64, num_hidden_layers: 2, "
+         "num_heads: 2, filter_size: 256, max_position_embeddings: 64, dropout_rate: 0.0, "
+         "layer_norm_epsilon: 1.0e-05, nonlinearity: relu}",
+         "model.nonlinearity: "},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        const char *dir = job_path("unchecked");
+        spawn_run(&r, "\"$WSC\" run --params %s --model_dir %s", edited_phases(row[i].edit), dir);
+        if (!strstr(r.err, row[i].says)) (void)fprintf(stderr, "%zu: %s\n", i, r.err);
+        CU_ASSERT(r.status != 0 && strstr(r.err, row[i].says));
+        CU_ASSERT_PTR_NULL(strstr(r.out, "Step="));
+        spawn_free(&r);
+    }
+}
+
+/* A checkpoint that the first phase has to write is not missed. */
+TEST(styles, a_phase_may_name_a_checkpoint_of_an_earlier_one)
+{
+    char edit[300];
+    const char *dir = job_path("later");
+    (void)snprintf(edit, sizeof edit,
+                   "$ s#fit: .*#fit: {<<: *fit, ckpt_path: %s/checkpoint_5.mdl}#", dir);
+    CU_ASSERT(spawn_ok("\"$WSC\" run --params %s --model_dir %s", edited_phases(edit), dir));
+}
+
 /* Write tokens of 16 bits: a sequence that a model can learn. */
 static void put_tokens(const char *dir, const char *name, int n, unsigned x)
 {
