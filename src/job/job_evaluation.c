@@ -14,15 +14,21 @@
 
 #include <string.h>
 
-/* More samples than there are come round again, and weigh more in the loss. */
-static void warn_of_repeated_data(struct job_state *s, int64_t n_batches)
+/* Samples after the last whole batch are not evaluated; more samples than there are come round
+ * again, and weigh more in the loss. */
+static void warn_of_samples(struct job_state *s, int64_t n_batches)
 {
     if (s->at.eval_counted) return;
     s->at.eval_counted = true;
     const int64_t batch = s->eval.batch.batch_size;
+    const bool all = s->job->params->runconfig.eval_steps == CONF_NULL;
     const int64_t have =
         comm_max(s->comm, s->eval.source ? data_source_n_samples(s->eval.source) : 0);
-    if (have < 1 || n_batches <= have / batch || comm_rank(s->comm)) return;
+    if (have < 1 || comm_rank(s->comm)) return;
+    if (all && have % batch)
+        WSC_WARNING("eval_input: %lld of %lld samples are left out (batch_size %lld)",
+                    (long long)(have % batch), (long long)have, (long long)batch);
+    if (n_batches <= have / batch) return;
     WSC_WARNING("runconfig.eval_steps: %lld batches of %lld are more than the %lld samples of "
                 "eval_input: they are repeated",
                 (long long)n_batches, (long long)batch, (long long)have);
@@ -34,11 +40,8 @@ static enum wsc_err count_eval_batches(struct job_state *s, int64_t *n)
 {
     *n = s->scoring ? job_scoring_batches(s) : s->job->params->runconfig.eval_steps;
     if (s->scoring) return WSC_OK;
-    if (*n != CONF_NULL) {
-        warn_of_repeated_data(s, *n);
-        return WSC_OK;
-    }
-    *n = s->job->values ? job_whole_batches(s, &s->eval) : 1;
+    if (*n == CONF_NULL) *n = s->job->values ? job_whole_batches(s, &s->eval) : 1;
+    warn_of_samples(s, *n);
     if (*n > 0) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "eval_input: fewer samples than one batch of %lld",
                                   (long long)s->eval.batch.batch_size),

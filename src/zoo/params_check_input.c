@@ -58,7 +58,9 @@ static void check_data(struct conf_parse *p, struct zoo_input *in, const char *s
     (void)snprintf(path, sizeof path, "%s.drop_last", section);
     if (!in->drop_last)
         conf_diag_warn(p->diag, conf_parse_place(p, path, NULL), path,
-                       "batches are of one size: samples that are left over begin the next epoch");
+                       "batches are of one size: %s",
+                       in->trains ? "samples that are left over begin the next epoch"
+                                  : "samples after the last whole one are not evaluated");
 }
 
 /* Batch sizes of one input: the global batch divides among the systems, the micro-batch divides the

@@ -95,6 +95,33 @@ TEST(modes, evaluation_is_the_same_on_any_number_of_systems)
     T_STR(other, one);
 }
 
+/* Evaluate all whole batches of @p batch samples. */
+static void evaluate_all(int batch, struct spawn_result *r)
+{
+    spawn_run(r,
+              "%s --mode eval --set runconfig.eval_steps=null --set eval_input.batch_size=%d "
+              "--checkpoint_path %s/checkpoint_20.mdl --model_dir %s 2>&1",
+              job_tiny(), batch, trained(), job_path("eval"));
+    T_EQ(r->status, 0);
+}
+
+TEST(modes, samples_that_an_evaluation_leaves_out_are_counted)
+{
+    static const char says[] = "eval_input: ";
+    struct spawn_result r;
+    long long left = 0, all = 0;
+    evaluate_all(5, &r);
+    const char *at = strstr(r.out, says);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+    T_EQ(sscanf(at, "eval_input: %lld of %lld samples are left out (batch_size 5)", &left, &all),
+         2);
+    CU_ASSERT(left > 0 && left == all % 5);
+    spawn_free(&r);
+    evaluate_all(1, &r);
+    CU_ASSERT_PTR_NULL(strstr(r.out, says));
+    spawn_free(&r);
+}
+
 TEST(modes, train_and_eval_evaluates_between_the_steps)
 {
     struct job_metrics alone, m;
