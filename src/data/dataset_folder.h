@@ -26,10 +26,9 @@ extern const char *const data_part_folder[DATA_N_PARTS];
 /** Refuse an output folder @p out in which the folder of a part has files that this program has not
  *  made; missing and empty folders are accepted. */
 enum wsc_err data_folder_check_parts(const char *out) WSC_CHECKED;
-/** Remove `<out>/<part>` of each part without samples, which passed
- *  data_folder_check_parts() and which
- * an earlier dataset may have left: its texts may be among those of the parts that remain. Call it
- * when the other parts are complete. */
+/** Remove `<out>/<part>` of each part without samples, which passed data_folder_check_parts() and
+ *  which an earlier dataset may have left: its texts may be among those of the parts that remain.
+ *  Call it when the other parts are complete. */
 enum wsc_err data_folder_remove_empty(const char *out,
                                       const int64_t n_samples[DATA_N_PARTS]) WSC_CHECKED;
 /** The text that identifies a data_params.json of this program. */
