@@ -4,17 +4,30 @@
  * the groups of the optimizer have such patterns; their readers call the functions below. */
 #include "name_patterns.h"
 
+#include "name_expression.h"
+
 #include <wsc/mem.h>
 
 #include <fnmatch.h>
 #include <regex.h>
 #include <string.h>
 
+/* Compile an expression of Python; NULL, or what is wrong with it. */
+static const char *compile(const char *expression, regex_t *out)
+{
+    char posix[ZOO_EXPRESSION_BYTES];
+    const char *problem = zoo_expression_translate(expression, posix);
+    if (problem) return problem;
+    return regcomp(out, posix, REG_EXTENDED | REG_NOSUB)
+               ? "not a regular expression; hint: .*linear_layer.weight"
+               : NULL;
+}
+
 /* Search as Python's re.search(). Expressions were compiled when they were read. */
 static bool occurs(const char *expression, const char *name)
 {
     regex_t compiled;
-    if (regcomp(&compiled, expression, REG_EXTENDED | REG_NOSUB)) return false;
+    if (compile(expression, &compiled)) return false;
     const bool found = !regexec(&compiled, name, 0, NULL, 0);
     regfree(&compiled);
     return found;
@@ -35,25 +48,15 @@ int zoo_patterns_find(const struct zoo_patterns *patterns, const char *name)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-enum { MAX_PATTERN_BYTES = 256 };
-
-/* Expressions come from files of other users: repetition counts and back-references are refused,
- * because their cost is not bounded by the length. */
 static bool check_expression(struct conf_parse *p, const char *path, const struct conf_node *node)
 {
     regex_t compiled;
-    bool costly = strchr(node->text, '{') != NULL;
-    for (const char *at = strchr(node->text, '\\'); at && at[1]; at = strchr(at + 2, '\\'))
-        costly = costly || (at[1] >= '0' && at[1] <= '9');
-    if (!costly && !regcomp(&compiled, node->text, REG_EXTENDED | REG_NOSUB)) {
+    const char *problem = compile(node->text, &compiled);
+    if (problem)
+        conf_diag_error(p->diag, node->pos, path, "%s", problem);
+    else
         regfree(&compiled);
-        return true;
-    }
-    conf_diag_error(p->diag, node->pos, path, "%s",
-                    costly ? "repetition counts and back-references are not supported; hint: "
-                             "write the part as often as it occurs, or .*"
-                           : "not a regular expression; hint: .*linear_layer.weight");
-    return false;
+    return !problem;
 }
 
 static bool add_pattern(struct conf_parse *p, const char *path, const struct conf_node *node,
@@ -61,9 +64,9 @@ static bool add_pattern(struct conf_parse *p, const char *path, const struct con
 {
     char shown[CONF_QUOTE_BYTES];
     if (node->kind != CONF_NODE_SCALAR || conf_node_is_null(node) || !*node->text ||
-        strlen(node->text) > MAX_PATTERN_BYTES) {
+        strlen(node->text) > ZOO_PATTERN_BYTES) {
         conf_diag_error(p->diag, node->pos, path,
-                        "expected a pattern of names, up to %d bytes, got %s", MAX_PATTERN_BYTES,
+                        "expected a pattern of names, up to %d bytes, got %s", ZOO_PATTERN_BYTES,
                         conf_node_describe(node, shown));
         return false;
     }
