@@ -354,6 +354,9 @@ static enum wsc_err link_sinks(struct mesh *m)
             return WSC_RAISE(WSC_USAGE,
                              "PE (%d, %d): an edge sink for colour %d, which has no route", s->x,
                              s->y, s->colour);
+        if (ch->to[s->side - 1] <= MESH_OFF_FABRIC - 1)
+            return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d has two edge sinks at one side",
+                             s->x, s->y, s->colour);
         ch->to[s->side - 1] = MESH_OFF_FABRIC - 1 - i;
     }
     return WSC_OK;

@@ -114,10 +114,31 @@ int mesh_triggered(const struct mesh_pe *pe)
     return pe->armed ? pe->armed->done : 0;
 }
 
+/* The microthread of the data-triggered operation of @p pe, if it is bound; else NULL. */
+static const struct mesh_thread *bound_thread(const struct mesh_region *r, const struct mesh_pe *pe)
+{
+    if (!pe->armed || !((unsigned)pe->threads >> pe->armed->axpy.kind & 1U)) return NULL;
+    const struct mesh_thread *t = mesh_thread_of(r, pe, pe->armed->axpy.kind);
+    return t->flags & MESH_TRIGGERED ? t : NULL;
+}
+
+/* A PE has one data-triggered operation; the one before has another microthread here. */
+static enum wsc_err check_unbound(const struct mesh_region *r, const struct mesh_pe *pe,
+                                  const struct mesh_armed *next)
+{
+    const uint8_t *colour = mesh_binding_of(pe)->colour;
+    if (!bound_thread(r, pe)) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE,
+                     "PE (%d, %d): colour %d starts an operation while that of colour %d is bound; "
+                     "a PE has one data-triggered operation at a time",
+                     pe->x, pe->y, colour[next->axpy.in], colour[pe->armed->axpy.in]);
+}
+
 enum wsc_err mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe,
                                 const struct mesh_thread *todo)
 {
     struct mesh_armed *a = todo->armed;
+    TRY(check_unbound(r, pe, a));
     TRY(mesh_thread_make(r, pe, (int)todo->left));
     struct mesh_thread *t = mesh_thread_of(r, pe, (int)todo->left);
     a->ready_at = (uint32_t)r->now;
@@ -229,10 +250,7 @@ bool mesh_trigger_end(struct mesh_pe *pe, struct mesh_thread *t, int64_t end)
 static const struct mesh_thread *reader(const struct mesh_region *r, const struct mesh_pe *pe,
                                         int queue)
 {
-    if (!pe->armed || pe->armed->axpy.in != queue) return NULL;
-    const struct mesh_thread *t = mesh_thread_of(r, pe, pe->armed->axpy.kind);
-    const bool bound = (unsigned)pe->threads >> pe->armed->axpy.kind & 1U;
-    return bound && t->flags & MESH_TRIGGERED ? t : NULL;
+    return pe->armed && pe->armed->axpy.in == queue ? bound_thread(r, pe) : NULL;
 }
 
 bool mesh_trigger_lets_control(const struct mesh_region *r, const struct mesh_pe *pe, int queue)

@@ -48,6 +48,18 @@ TEST(mesh, memory_that_does_not_fit_is_named)
            "PE (1, 0): sums asks for 153 bytes, 152 of 49152 are left");
 }
 
+TEST(mesh, two_edge_sinks_at_one_side_are_refused)
+{
+    struct mesh *m = pair();
+    struct mesh_output one = {.n = 0}, other = {.n = 0};
+    struct mesh_stats stats;
+    route(m, left, 5, MESH_RAMP, MESH_WEST);
+    T_OK(mesh_edge_sink(m, 0, 0, MESH_WEST, 5, &one));
+    T_OK(mesh_edge_sink(m, 0, 0, MESH_WEST, 5, &other));
+    expect(&m, mesh_run(m, &stats), WSC_USAGE,
+           "PE (0, 0): colour 5 has two edge sinks at one side");
+}
+
 static struct mesh_op op;
 static enum wsc_err issue(struct mesh_pe *pe, uint32_t data)
 {

@@ -301,6 +301,30 @@ TEST(mesh_trigger, mistakes_are_named)
                 "PE (0, 0): data of colour 1 start a task, and no operation besides");
 }
 
+/* Binds a second operation on another microthread and colour. */
+static enum wsc_err bind_both(struct mesh_pe *pe, uint32_t data)
+{
+    struct binding *b = mesh_user(pe);
+    TRY(bind(pe, data));
+    b->trigger.thread = 2;
+    b->trigger.colour = DATA + 1;
+    return bind(pe, data);
+}
+
+TEST(mesh_trigger, a_pe_has_one_binding_at_a_time)
+{
+    struct binding b;
+    binding_init(&b, 2);
+    route(&b.scene, at(0, 0), DATA + 1, MESH_SOUTH, MESH_RAMP);
+    hears(&b.scene, at(0, 0), 1, DATA + 1, NULL);
+    task(&b.scene, at(0, 0), GO, bind_both);
+    add_number(&b, 1);
+    feed(&b);
+    scene_fails(&b.scene, WSC_USAGE,
+                "PE (0, 0): colour 2 starts an operation while that of colour 1 is bound; a PE has "
+                "one data-triggered operation at a time");
+}
+
 /* States of the PE add up to the run, and so do the parts of the critical path. */
 TEST(mesh_trigger, a_watch_sees_multiply_adds)
 {
