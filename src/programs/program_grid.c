@@ -281,14 +281,20 @@ void programs_documented_rates(struct hw_machine *machine, enum mesh_arch arch)
     machine->wafer.simd_fmachs = arch == MESH_WSE3 ? 4 : 2; /* SDK appendix "SIMD" */
 }
 
-/* Rates are rounded to the nearest eighth of a cycle. */
+/* Rates are rounded to the nearest eighth of a cycle. mesh_trigger.wait, which is the sum of the
+ * cycles of an arrival and of an index, counts eighths in 16 bits. */
 enum wsc_err programs_grid_rates(struct programs_grid *g, const struct hw_wafer *w)
 {
-    enum { PARTS = 8, MOST_CYCLES = 4096 };
+    enum { PARTS = 8, MOST_CYCLES = 4096, MOST_SUM = UINT16_MAX / PARTS };
     if (w->data_triggered && w->arrival_cycles > MOST_CYCLES)
         return WSC_RAISE(WSC_CONFIG,
                          "cluster.wafer.arrival_cycles is %g; on the mesh at most %d can pass",
                          w->arrival_cycles, MOST_CYCLES);
+    if (w->data_triggered && w->arrival_cycles + w->sparse_index_cycles > MOST_SUM)
+        return WSC_RAISE(WSC_CONFIG,
+                         "cluster.wafer.sparse_index_cycles is %g and cluster.wafer.arrival_cycles "
+                         "%g; on the mesh at most %d can pass together",
+                         w->sparse_index_cycles, w->arrival_cycles, MOST_SUM);
     if (w->sum_accumulators > PROGRAMS_MOST_ACCUMULATORS)
         return WSC_RAISE(WSC_CONFIG,
                          "cluster.wafer.sum_accumulators is %lld; programs of the mesh take at "

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../../src/programs/program_grid.h"
 #include "../../../src/programs/program_job.h"
 #include "../../support/test.h"
 
@@ -35,6 +36,23 @@ TEST(mesh, the_comparison_keeps_a_nan_wherever_it_stands)
             programs_job_compare(&j, i == bad ? (double)NAN : 1, 1);
         CU_ASSERT(isnan(r.max_error));
     }
+}
+
+/* The cycles of an arrival and of an index are one number of 16 bits, in eighths. */
+TEST(mesh, cycles_of_an_arrival_that_the_fabric_does_not_have_are_refused)
+{
+    struct programs_grid g = {.m = NULL};
+    struct hw_wafer w = {.data_triggered = true, .arrival_cycles = 1.5, .sum_accumulators = 1};
+    w.sparse_index_cycles = 8189.5;
+    T_OK(programs_grid_rates(&g, &w));
+    T_EQ(g.arrival_eighths + g.index_eighths, UINT16_MAX - 7);
+    w.sparse_index_cycles = 8190;
+    T_EQ(programs_grid_rates(&g, &w), WSC_CONFIG);
+    T_STR(wsc_err_message(), "cluster.wafer.sparse_index_cycles is 8190 and "
+                             "cluster.wafer.arrival_cycles 1.5; on the mesh at most 8191 can pass "
+                             "together");
+    w.data_triggered = false;
+    T_OK(programs_grid_rates(&g, &w));
 }
 
 TEST(mesh, reductions_on_random_fabrics)
