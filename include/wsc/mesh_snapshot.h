@@ -75,6 +75,8 @@ void mesh_snapshots_last(struct mesh_snapshots *s);
 /** Cycles of all programs before the snapshot that this run resumed from; this run did not simulate
  *  them. 0 for NULL and for a run that does not resume. */
 int64_t mesh_snapshots_resumed(const struct mesh_snapshots *s);
+/** Cycles of all programs that have ended, with those before the snapshot. 0 for NULL. */
+int64_t mesh_snapshots_over(const struct mesh_snapshots *s);
 
 /** Add @p array, which tasks of @p m change, to the state of the program. It has @p bytes bytes for
  *  each PE, row by row, and is borrowed as long as the fabric exists. Call it before mesh_run(). At

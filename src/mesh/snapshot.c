@@ -104,8 +104,8 @@ enum wsc_err mesh_snapshot_ended(struct mesh *m, struct mesh_stats *stats)
     struct mesh_snapshots *k = m->config.snapshots;
     if (!k) return WSC_OK;
     k->program++;
-    k->over += stats->cycles;
     TRY(mesh_snapshot_say(m, stats, (int64_t)sizeof *stats));
+    k->over += stats->cycles; /* those of a program before the snapshot are read above */
     return record_sinks(m);
 }
 
@@ -494,6 +494,11 @@ void mesh_snapshots_last(struct mesh_snapshots *s)
 int64_t mesh_snapshots_resumed(const struct mesh_snapshots *s)
 {
     return s && s->config.resumes ? s->head.over + s->head.next : 0;
+}
+
+int64_t mesh_snapshots_over(const struct mesh_snapshots *s)
+{
+    return s ? s->over : 0;
 }
 
 void mesh_snapshot_watch(struct mesh *m, struct mesh_watch *w)

@@ -5,6 +5,7 @@
 #include "spawn.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -551,6 +552,34 @@ TEST(mesh, a_signal_ends_a_run_that_can_be_resumed)
     (void)snprintf(more, sizeof more, "--resume %s --threads 1", file);
     expect_result(expected, 1, words, more);
     free(expected);
+}
+
+/* Cycles that this process simulated, by the rate that it reports. */
+static double simulated_cycles(const char *words, int64_t pes)
+{
+    json_t *json = run_json(words);
+    const double cycles = real(json, "router_cycles_per_s") * real(json, "host_seconds");
+    json_decref(json);
+    return cycles / (double)pes;
+}
+
+/* An observed kernel of several programs runs twice; the rate is of the second run alone. */
+TEST(mesh, a_resumed_run_reports_the_rate_of_what_it_simulated)
+{
+    static const char kernel[] = "linear --fabric 7x3 --tokens 5 --m 9 --k 11 --density 0.3 "
+                                 "--seed 3 --threads 1 --explain";
+    char words[400];
+    json_t *json = run_json(kernel);
+    const double cycles = real(json, "cycles");
+    json_decref(json);
+    for (int every = 50; every <= 100; every += 50) {
+        const char *file = job_path("mesh_rate.h5");
+        (void)snprintf(words, sizeof words, "%s --snapshot %s --every %d", kernel, file, every);
+        T_NEAR(simulated_cycles(words, 21), cycles, 0.01 * cycles);
+        (void)snprintf(words, sizeof words, "%s --resume %s", kernel, file);
+        const double rest = 2 * cycles - every * floor(2 * cycles / every);
+        T_NEAR(simulated_cycles(words, 21), rest, 0.01 * cycles);
+    }
 }
 
 /* ---- plan ------------------------------------------------------------------------------------ */
