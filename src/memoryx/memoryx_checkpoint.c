@@ -262,11 +262,14 @@ static enum wsc_err load_weights(struct memoryx *mx, struct store_file *file, in
                                 "initial values of missing tensors");
     }
     TRY(memoryx_other_rows(&mx->config, &mx->net->model->tensor[i], file, name, &n_rows));
-    if (n_rows) return memoryx_load_rows(mx, i, file, name, n_rows);
-    TRY(store_check_shape(file, name, &t));
-    TRY(store_read(file, name, STORE_F32, s->first, s->n, s->w));
-    TRY(memoryx_load_selected(mx, file, i));
-    return memoryx_load_mask(mx, file, i, name, strict);
+    if (n_rows) {
+        TRY(memoryx_load_rows(mx, i, file, name, n_rows));
+    } else {
+        TRY(store_check_shape(file, name, &t));
+        TRY(store_read(file, name, STORE_F32, s->first, s->n, s->w));
+    }
+    TRY(memoryx_load_selected(mx, file, i, n_rows));
+    return memoryx_load_mask(mx, file, i, &(struct memoryx_weights){name, n_rows, strict});
 }
 
 static enum wsc_err load_states(struct memoryx *mx, struct store_file *file, int i, int64_t label)

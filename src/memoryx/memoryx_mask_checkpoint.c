@@ -108,21 +108,49 @@ enum wsc_err memoryx_save_masks(struct memoryx *mx, struct store_file *file)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum wsc_err read_bits(const struct memoryx_part *s, uint64_t *bits, struct store_file *file,
-                              const char *name)
+/* Bits of a tensor in a file: truth values, or weights in which NaN stands for 0. */
+struct dataset {
+    const char *name;
+    int64_t n_elems;
+    bool weights;
+};
+
+/* Read bits [first, first + n) of the dataset; n <= PIECE. */
+static enum wsc_err read_piece(struct store_file *file, const struct dataset *from, int64_t first,
+                               int64_t n, bool *bits)
 {
-    unsigned char *bytes;
+    union {
+        unsigned char truth[PIECE];
+        float weight[PIECE];
+    } * values;
+    TRY_NEW(values, WSC_MEM_MEMORYX, 1);
+    enum wsc_err rc =
+        store_read(file, from->name, from->weights ? STORE_F32 : STORE_BOOL, first, n, values);
+    for (int64_t i = 0; i < n && !rc; i++)
+        bits[i] = from->weights ? !isnan(values->weight[i]) : values->truth[i] != 0;
+    wsc_free(values);
+    return rc;
+}
+
+/* Read the bits of this shard's part. Elements beyond the end of a dataset with fewer rows than the
+ * tensor get the bits of its rows from the first one on, again and again. */
+static enum wsc_err read_bits(const struct memoryx_part *s, uint64_t *bits, struct store_file *file,
+                              const struct dataset *from)
+{
+    bool *piece;
     enum wsc_err rc = WSC_OK;
-    TRY_NEW(bytes, WSC_MEM_MEMORYX, PIECE);
+    int64_t n = 0;
+    TRY_NEW(piece, WSC_MEM_MEMORYX, PIECE);
     memset(bits, 0, (size_t)memoryx_mask_words(s->n) * sizeof *bits);
-    for (int64_t first = 0; first < s->n && !rc; first += PIECE) {
-        const int64_t n = s->n - first < PIECE ? s->n - first : PIECE;
-        rc = store_read(file, name, STORE_BOOL, s->first + first, n, bytes);
+    for (int64_t first = 0; first < s->n && !rc; first += n) {
+        const int64_t at = (s->first + first) % from->n_elems, left = s->n - first;
+        n = left < PIECE ? left : PIECE;
+        if (from->n_elems - at < n) n = from->n_elems - at;
+        rc = read_piece(file, from, at, n, piece);
         for (int64_t i = first; i < first + n && !rc; i++)
-            bits[i / MEMORYX_WORD_BITS] |= (uint64_t)(bytes[i - first] != 0)
-                                           << i % MEMORYX_WORD_BITS;
+            bits[i / MEMORYX_WORD_BITS] |= (uint64_t)piece[i - first] << i % MEMORYX_WORD_BITS;
     }
-    wsc_free(bytes);
+    wsc_free(piece);
     return rc;
 }
 
@@ -143,47 +171,67 @@ static enum wsc_err has_nan(struct store_file *file, const char *name, int64_t n
     return rc;
 }
 
-static void mask_numbers(const struct memoryx_part *s)
+/* Shape of tensor @p i in a file where it has @p n_rows rows; 0: those of the params. */
+struct file_shape {
+    int64_t dim[2];
+    struct store_tensor tensor;
+    int64_t n_elems;
+};
+
+static void shape_in_file(const struct memoryx *mx, int i, int64_t n_rows, struct file_shape *out)
 {
-    memset(s->mask, 0, (size_t)memoryx_mask_words(s->n) * sizeof *s->mask);
-    for (int64_t i = 0; i < s->n; i++)
-        if (!isnan(s->w[i])) s->mask[i / MEMORYX_WORD_BITS] |= 1ULL << i % MEMORYX_WORD_BITS;
+    const struct model_tensor *t = &mx->net->model->tensor[i];
+    *out = (struct file_shape){.dim = {n_rows ? n_rows : t->shape[0], t->shape[1]},
+                               .tensor = tensor_of(mx, i),
+                               .n_elems = n_rows ? n_rows * t->shape[1] : t->n_elems};
+    if (n_rows) out->tensor.shape = out->dim;
+}
+
+/* Weights of rows that the file does not have train. */
+static void choose_new_rows(const struct memoryx_part *s, int64_t n_elems)
+{
+    for (int64_t i = n_elems > s->first ? n_elems - s->first : 0; i < s->n; i++)
+        s->chosen[i / MEMORYX_WORD_BITS] |= UINT64_C(1) << i % MEMORYX_WORD_BITS;
 }
 
 /* A file without this dataset is from a training of all weights: then the weights are chosen. */
-enum wsc_err memoryx_load_selected(struct memoryx *mx, struct store_file *file, int tensor)
+enum wsc_err memoryx_load_selected(struct memoryx *mx, struct store_file *file, int tensor,
+                                   int64_t n_rows)
 {
-    const struct store_tensor t = tensor_of(mx, tensor);
     struct memoryx_part *s = &mx->part[tensor];
+    struct file_shape own;
     char name[STORE_NAME_BYTES];
+    shape_in_file(mx, tensor, n_rows, &own);
     if (!s->chosen) return WSC_OK;
-    s->chosen_due = !store_find_selected(file, &t, name);
+    s->chosen_due = !store_find_selected(file, &own.tensor, name);
     if (s->chosen_due) return WSC_OK;
-    TRY(store_check_shape(file, name, &t));
-    return read_bits(s, s->chosen, file, name);
+    TRY(store_check_shape(file, name, &own.tensor));
+    TRY(read_bits(s, s->chosen, file, &(struct dataset){name, own.n_elems, false}));
+    choose_new_rows(s, own.n_elems);
+    return WSC_OK;
 }
 
 enum wsc_err memoryx_load_mask(struct memoryx *mx, struct store_file *file, int tensor,
-                               const char *weights, bool strict)
+                               const struct memoryx_weights *weights)
 {
-    const struct store_tensor t = tensor_of(mx, tensor);
     struct memoryx_part *s = &mx->part[tensor];
+    struct file_shape own;
     char name[STORE_NAME_BYTES];
     bool nan = false;
+    shape_in_file(mx, tensor, weights->n_rows, &own);
     if (!s->mask) return WSC_OK;
     s->mask_due = false;
-    if (store_find_mask(file, &t, name)) {
-        TRY(store_check_shape(file, name, &t));
-        return read_bits(s, s->mask, file, name);
+    if (store_find_mask(file, &own.tensor, name)) {
+        TRY(store_check_shape(file, name, &own.tensor));
+        return read_bits(s, s->mask, file, &(struct dataset){name, own.n_elems, false});
     }
-    TRY(has_nan(file, weights, mx->net->model->tensor[tensor].n_elems, &nan));
-    if (nan) {
-        mask_numbers(s);
-        return WSC_OK;
-    }
+    TRY(has_nan(file, weights->name, own.n_elems, &nan));
+    if (nan)
+        return read_bits(s, s->mask, file, &(struct dataset){weights->name, own.n_elems, true});
     s->mask_due = true;
-    if (!strict) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: it has no mask of %s", store_path(file), t.name),
-                        "--set runconfig.disable_strict_checkpoint_loading=true makes new masks "
-                        "by init_method");
+    if (!weights->strict) return WSC_OK;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_FORMAT, "%s: it has no mask of %s", store_path(file), own.tensor.name),
+        "--set runconfig.disable_strict_checkpoint_loading=true makes new masks "
+        "by init_method");
 }

@@ -13,7 +13,7 @@
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
-#include <string.h>
+#include <math.h>
 
 enum { PIECE = 1 << 16 };
 
@@ -43,23 +43,37 @@ enum wsc_err memoryx_other_rows(const struct memoryx_config *config, const struc
     return WSC_OK;
 }
 
-/* Means of the columns over the @p n_rows rows of the file. */
-static enum wsc_err column_means(struct store_file *file, const char *name, int64_t n_rows,
-                                 int64_t cols, double *mean)
+/* Sum and number of the weights of a column. */
+struct column {
+    double sum, n;
+};
+
+/* A weight outside the mask is 0, or NaN in the layout of releases 1.7 to 1.9. */
+static bool is_outside(const struct memoryx_part *s, float w)
 {
-    const int64_t n_elems = n_rows * cols;
+    return s->mask && (w == 0 || isnan(w));
+}
+
+/* Sums of the columns of the file over its rows; those of a sparse tensor over the weights inside
+ * the mask, so that a new row, which has a mask too, has weights of the size of the others. */
+static enum wsc_err sum_columns(const struct memoryx_part *s, struct store_file *file,
+                                const char *name, const struct memoryx_rows *rows,
+                                struct column *column)
+{
+    const int64_t n_elems = rows->n * rows->cols;
     enum wsc_err rc = WSC_OK;
     float *values;
     TRY_NEW(values, WSC_MEM_MEMORYX, PIECE);
-    memset(mean, 0, (size_t)cols * sizeof *mean);
     for (int64_t first = 0; first < n_elems && !rc; first += PIECE) {
         const int64_t n = n_elems - first < PIECE ? n_elems - first : PIECE;
         rc = store_read(file, name, STORE_F32, first, n, values);
-        for (int64_t i = 0; i < n && !rc; i++)
-            mean[(first + i) % cols] += (double)values[i];
+        for (int64_t i = 0; i < n && !rc; i++) {
+            struct column *c = &column[(first + i) % rows->cols];
+            if (is_outside(s, values[i])) continue;
+            c->sum += (double)values[i];
+            c->n++;
+        }
     }
-    for (int64_t c = 0; c < cols; c++)
-        mean[c] /= (double)n_rows;
     wsc_free(values);
     return rc;
 }
@@ -68,12 +82,14 @@ static enum wsc_err column_means(struct store_file *file, const char *name, int6
 static enum wsc_err take_means(const struct memoryx_part *s, struct store_file *file,
                                const char *name, const struct memoryx_rows *rows, int64_t from)
 {
-    double *mean;
-    TRY_NEW(mean, WSC_MEM_MEMORYX, rows->cols);
-    const enum wsc_err rc = column_means(file, name, rows->n, rows->cols, mean);
-    for (int64_t i = from; i < s->n && !rc; i++)
-        s->w[i] = (float)mean[(s->first + i) % rows->cols];
-    wsc_free(mean);
+    struct column *column;
+    TRY_NEW(column, WSC_MEM_MEMORYX, rows->cols);
+    const enum wsc_err rc = sum_columns(s, file, name, rows, column);
+    for (int64_t i = from; i < s->n && !rc; i++) {
+        const struct column *c = &column[(s->first + i) % rows->cols];
+        s->w[i] = c->n > 0 ? (float)(c->sum / c->n) : 0;
+    }
+    wsc_free(column);
     return rc;
 }
 

@@ -33,7 +33,7 @@ static int64_t read_tensor(const char *dir, int step, const char *name, float *o
     return n;
 }
 
-/* Which weights of tensor @p name train. */
+/* A truth value for each weight: which of them train, or a mask. */
 static int64_t read_selected(const char *dir, const char *name, unsigned char *out)
 {
     struct store_file *file = NULL;
@@ -112,6 +112,57 @@ TEST(vocabulary, rows_of_another_one_start_by_rule)
         CU_ASSERT(fresh[i] != grown[i] && fabsf(fresh[i]) <= 0.0401F);
     (void)snprintf(dir, sizeof dir, "%s", job_path("fewer_words"));
     CU_ASSERT_FATAL(extend("", base, dir, 200, "--set runconfig.new_vocabulary=mean"));
+    CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, shrunk) == (int64_t)200 * C);
+    CU_ASSERT(!memcmp((const void *)old, (const void *)shrunk, sizeof(float) * 200 * C));
+}
+
+/* The old rows are unchanged. A new row has the mask of row (its number mod V), and inside it the
+ * means of the old weights of a column that are not zero. */
+static void check_sparse_rows(const float *old, const unsigned char *mask, const float *new,
+                              int rows)
+{
+    int n_wrong = 0;
+    CU_ASSERT(!memcmp((const void *)old, (const void *)new, sizeof(float) * V * C));
+    for (int c = 0; c < C; c++) {
+        double sum = 0, n = 0;
+        for (int i = 0; i < V; i++) {
+            sum += (double)old[i * C + c];
+            n += old[i * C + c] != 0;
+        }
+        for (int i = V; i < rows; i++) {
+            const bool kept = mask[(i - V) * C + c] != 0;
+            n_wrong += fabs((double)new[i * C + c] - (kept ? sum / n : 0)) > 1e-7;
+        }
+    }
+    T_EQ(n_wrong, 0);
+}
+
+/* Masks belong to the weights of a table: those of the old rows are taken with them. */
+TEST(vocabulary, a_sparse_table_keeps_its_mask)
+{
+    static float old[MOST], grown[MOST], shrunk[MOST];
+    static unsigned char mask[MOST];
+    static const char sparse[] = "--set 'sparsity={algorithm: rigl, update: {freq: 1}, "
+                                 "drop_fraction: 0.5, sparsity: 0.7, param_filter: "
+                                 "\"*word_embed*\"}' --set runconfig.new_vocabulary=mean";
+    struct job_metrics one = {0}, other = {0};
+    char base[160], dir[160], options[600];
+    (void)snprintf(base, sizeof base, "%s", job_path("sparse_words"));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("more_sparse_words"));
+    CU_ASSERT_FATAL(train("", base, sparse));
+    CU_ASSERT_FATAL(read_tensor(base, 2, WORDS, old) == (int64_t)V * C);
+    CU_ASSERT_FATAL(read_selected(base, WORDS "_mask", mask) == (int64_t)V * C);
+    CU_ASSERT_FATAL(extend("", base, dir, 300, sparse) && job_read(dir, &one));
+    CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, grown) == (int64_t)300 * C);
+    check_sparse_rows(old, mask, grown, 300);
+    (void)snprintf(dir, sizeof dir, "%s", job_path("sparse_words_shards"));
+    (void)snprintf(options, sizeof options, "%s --num_csx 2 --set cluster.memoryx.shards=3",
+                   sparse);
+    CU_ASSERT_FATAL(extend("mpirun --quiet -n 2", base, dir, 300, options));
+    CU_ASSERT_FATAL(job_read(dir, &other));
+    CU_ASSERT(job_same_values(&one, &other));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("fewer_sparse_words"));
+    CU_ASSERT_FATAL(extend("", base, dir, 200, sparse));
     CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, shrunk) == (int64_t)200 * C);
     CU_ASSERT(!memcmp((const void *)old, (const void *)shrunk, sizeof(float) * 200 * C));
 }
@@ -239,6 +290,22 @@ TEST(vocabulary, selective_gradients_leave_small_weights_alone)
     CU_ASSERT_FATAL(train("", straight, SELECT "--num_csx 1 --numerics none") &&
                     job_read(straight, &none));
     CU_ASSERT(job_same_times(&none, &one));
+}
+
+/* Weights of the old rows train as before, and all weights of new rows train. */
+TEST(vocabulary, selected_weights_of_a_table_stay_selected)
+{
+    static const char select[] = "--set 'model.selective_grad={param_filter: \"*word_embed*\"}' "
+                                 "--set runconfig.new_vocabulary=mean";
+    static unsigned char old[MOST], grown[MOST];
+    char base[160], dir[160];
+    (void)snprintf(base, sizeof base, "%s", job_path("selected_words"));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("more_selected_words"));
+    CU_ASSERT_FATAL(train("", base, select) && extend("", base, dir, 300, select));
+    CU_ASSERT_FATAL(read_selected(base, WORDS "_requires_grad", old) == (int64_t)V * C);
+    CU_ASSERT_FATAL(read_selected(dir, WORDS "_requires_grad", grown) == (int64_t)300 * C);
+    CU_ASSERT(memchr(old, 0, V * C) != NULL && !memcmp(old, grown, V * C));
+    CU_ASSERT(memchr(grown + V * C, 0, (300 - V) * C) == NULL);
 }
 
 /* ---- ids ------------------------------------------------------------------------------------- */
