@@ -152,8 +152,11 @@ int64_t zoo_sparsity_target(const struct zoo_sparsity *entry, int64_t n, int64_t
 /** Number of kept elements, of @p n elements of a tensor, after @p step applied updates. Exact for
  *  all masks except those of ZOO_MASK_FROM_ZEROS, which depend on the weights; for these it is the
  *  number by `sparsity`. SET and RigL with a rising sparsity, or with a dense start, drop at most
- *  drop_fraction per update: the number follows from all earlier updates, in O(updates). */
+ *  drop_fraction per update: the number follows from the updates since one that reached its target,
+ *  a few where drop_fraction is not near 0, all of them at most. */
 int64_t zoo_sparsity_count(const struct zoo_sparsity *entry, int64_t n, int64_t step);
+/** True for a constant fraction of 0: the tensors of the entry are dense, without masks. */
+bool zoo_sparsity_keeps_dense(const struct zoo_sparsity *entry);
 /** "static", "gmp", "set" or "rigl"; static text. */
 const char *zoo_sparsity_algorithm_name(enum zoo_sparsity_algorithm algorithm);
 /** Algorithms of masks and the keys of each, for docs/CONFIG.md; static. */

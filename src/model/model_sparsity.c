@@ -37,6 +37,8 @@ enum wsc_err model_take_sparsity(struct model *model, const struct zoo_params *p
     for (int i = 0; i < model->n_tensors; i++) {
         struct model_tensor *t = &model->tensor[i];
         t->sparsity = zoo_sparsity_find(list, t->name, t->n_dims);
+        if (t->sparsity >= 0 && zoo_sparsity_keeps_dense(&list->entry[t->sparsity]))
+            t->sparsity = -1;
         if (t->sparsity >= 0)
             TRY(check_shape(t, &list->entry[t->sparsity], zoo_params_place(params, "sparsity")));
     }

@@ -533,14 +533,24 @@ static bool has_sparsity(const struct conf_node *map)
            !conf_node_is_null(conf_node_find(map, "sparsity_schedule"));
 }
 
-/* Read a map, or a number, which means static masks. An entry with `sparsity: null` leaves its
- * tensors dense. */
+/* Make the entry of `sparsity: null` one of static masks without zeros: its tensors are dense, and
+ * no later entry takes them. */
+static void keep_dense(struct zoo_sparsity *s)
+{
+    s->algorithm = ZOO_SPARSITY_STATIC;
+    s->init_method = ZOO_MASK_RANDOM;
+    s->sparsity = (struct zoo_fraction){.kind = ZOO_FRACTION_CONSTANT};
+    s->update = (struct zoo_mask_update){.freq = 1, .stop = CONF_NULL};
+    s->in_groups = s->out_groups = s->seed = CONF_NULL;
+}
+
+/* Read a map, or a number, which means static masks. */
 static void read_entry(struct conf_parse *p, const char *path, const struct conf_node *node,
                        struct zoo_sparsities *list)
 {
     const struct conf_key whole = {.path = path};
     const bool map = node->kind == CONF_NODE_MAP;
-    if (map && names_sparsity(node) && !has_sparsity(node)) return;
+    const bool dense = map && names_sparsity(node) && !has_sparsity(node);
     if (map && !names_sparsity(node)) {
         conf_diag_error(p->diag, node->pos, path,
                         "sparsity is missing; hint: sparsity: 0.75, the fraction of zeros");
@@ -563,6 +573,10 @@ static void read_entry(struct conf_parse *p, const char *path, const struct conf
     else
         read_fraction(p, &whole, node, &s->sparsity);
     if (p->diag->n_errors > before) return;
+    if (dense) {
+        keep_dense(s);
+        return;
+    }
     check_entry(p, path, node, s);
     warn_idle(p, path, node, s);
 }
@@ -614,9 +628,21 @@ static bool is_zero(const struct conf_node *node)
     return node->kind == CONF_NODE_SCALAR && !wsc_units_double(node->text, &value) && value == 0;
 }
 
+/* A last entry of the default filter whose tensors are dense has no effect: a section that has no
+ * other one is that of a dense model. */
+static void drop_last(struct zoo_sparsities *list)
+{
+    const struct zoo_sparsity *last = list->n ? &list->entry[list->n - 1] : NULL;
+    if (!last || last->names.n || !zoo_sparsity_keeps_dense(last)) return;
+    if (--list->n) return;
+    wsc_free(list->entry);
+    list->entry = NULL;
+}
+
 void zoo_read_sparsity(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *node, void *list)
 {
+    const int before = p->diag->n_errors;
     const bool many = node->kind == CONF_NODE_LIST;
     for (int i = 0; i < (many ? node->n : 1); i++) {
         const struct conf_node *one = many ? node->entry[i].value : node;
@@ -630,6 +656,7 @@ void zoo_read_sparsity(struct conf_parse *p, const struct conf_key *key,
         else
             read_entry(p, path, one, list);
     }
+    if (p->diag->n_errors == before) drop_last(list);
 }
 
 void zoo_write_sparsity(struct wsc_text *out, const void *list, const struct conf_layout *at)

@@ -152,20 +152,42 @@ int64_t zoo_sparsity_dropped_to(const struct zoo_sparsity *entry, int64_t kept, 
     return each * groups < kept ? each * groups : kept;
 }
 
-/* Every update drops to a number of elements and regrows to the target, if that is more. */
-static int64_t count_by_updates(const struct zoo_sparsity *e, int64_t n, int64_t step)
+/* Apply updates number @p first to @p end - 1 to @p kept elements: each drops to a number of
+ * elements and regrows to the target, if that is more. *@p met: the target was reached. */
+static int64_t apply_updates(const struct zoo_sparsity *e, int64_t n, int64_t kept, int64_t first,
+                             int64_t end, bool *met)
 {
-    const int64_t n_updates = zoo_sparsity_n_updates(e, step),
-                  at_start = zoo_sparsity_n_updates(e, 0);
-    int64_t kept = zoo_sparsity_target(e, n, 0);
-    for (int64_t i = at_start; i < n_updates; i++) {
+    *met = false;
+    for (int64_t i = first; i < end; i++) {
         const int64_t at = step_of_update(e, i);
         const int64_t target = zoo_sparsity_target(e, n, at);
         const int64_t left = zoo_sparsity_dropped_to(e, kept, at);
         kept = left > target ? left : target;
-        if (e->sparsity.kind == ZOO_FRACTION_CONSTANT && kept == target) break;
+        *met = *met || kept == target;
+        if (*met && e->sparsity.kind == ZOO_FRACTION_CONSTANT) break;
     }
     return kept;
+}
+
+/* Updates before the last one that reached its target do not matter. They are found from the end:
+ * an update keeps no fewer of more elements, so if some updates reach a target from all n elements,
+ * they reach it from the true number, and the result is that of all updates. */
+static int64_t count_by_updates(const struct zoo_sparsity *e, int64_t n, int64_t step)
+{
+    enum { FEW = 16, FACTOR = 4 };
+    const int64_t end = zoo_sparsity_n_updates(e, step), start = zoo_sparsity_n_updates(e, 0);
+    const bool constant = e->sparsity.kind == ZOO_FRACTION_CONSTANT;
+    bool met;
+    for (int64_t last = FEW; !constant && last < end - start; last *= FACTOR) {
+        const int64_t kept = apply_updates(e, n, n, end - last, end, &met);
+        if (met) return kept;
+    }
+    return apply_updates(e, n, zoo_sparsity_target(e, n, 0), start, end, &met);
+}
+
+bool zoo_sparsity_keeps_dense(const struct zoo_sparsity *entry)
+{
+    return entry->sparsity.kind == ZOO_FRACTION_CONSTANT && entry->sparsity.init == 0;
 }
 
 int64_t zoo_sparsity_count(const struct zoo_sparsity *entry, int64_t n, int64_t step)

@@ -275,3 +275,73 @@ TEST(zoo_sparsity, groups_keep_equally_many)
     T_EQ(zoo_sparsity_dropped_to(in, 18, 10), 8);
     zoo_params_fini(&p);
 }
+
+/* The number of kept elements by all updates, one after the other. */
+static int64_t replayed(const struct zoo_sparsity *e, int64_t n, int64_t step)
+{
+    int64_t kept = zoo_sparsity_target(e, n, 0);
+    for (int64_t t = 1; t <= step; t++) {
+        if (!zoo_sparsity_updates(e, t)) continue;
+        const int64_t target = zoo_sparsity_target(e, n, t);
+        const int64_t left = zoo_sparsity_dropped_to(e, kept, t);
+        kept = left > target ? left : target;
+    }
+    return kept;
+}
+
+/* Counts need only the last updates; the step of 10^12 would not end otherwise. */
+TEST(zoo_sparsity, counts_of_changing_sparsity_are_those_of_all_updates)
+{
+#define GROWING "{algorithm: set, sparsity: {type: exp, init: 0.3, gamma: -0.0001}, "
+    static const char *const entries[] = {
+        GROWING "drop_fraction: 0.3}",
+        GROWING "drop_fraction: 0.01}",
+        GROWING "drop_fraction: 0}",
+        GROWING "update: {freq: 7, start: 5, stop: 900}}",
+        GROWING "drop_fraction: {type: cosine, init: 0.3, half_period: 400}}",
+        "{algorithm: rigl, sparsity: {type: linear, init: 0, slope: 0.02}, drop_fraction: 0.1, "
+        "balance_in_groups: 8}",
+        "{algorithm: set, sparsity: [0.9, 0.1, 0.5, 0.7], drop_fraction: [0.2, 0.05, 0.5]}",
+        "{algorithm: set, sparsity: {type: cosine, init: 0.9, half_period: 300}}"};
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        struct zoo_params p;
+        CU_ASSERT_FATAL(parse(&p, entries[i]));
+        int n_wrong = 0;
+        for (int64_t step = 0; step < 1200; step += step < 100 ? 1 : 41)
+            for (int64_t n = 1000; n < 1000000000; n *= 997)
+                n_wrong += zoo_sparsity_count(&p.sparsity.entry[0], n, step) !=
+                           replayed(&p.sparsity.entry[0], n, step);
+        T_EQ(n_wrong, 0);
+        zoo_params_fini(&p);
+    }
+    struct zoo_params p;
+    CU_ASSERT_FATAL(parse(&p, entries[0]));
+    const int64_t late = INT64_C(1000000000000);
+    T_EQ(zoo_sparsity_count(&p.sparsity.entry[0], 1000, late), 0);
+    zoo_params_fini(&p);
+}
+
+/* A tensor belongs to the first entry that names it, and `null` keeps it dense. */
+TEST(zoo_sparsity, null_keeps_the_tensors_of_its_entry_dense)
+{
+    static const char *const sections[] = {
+        "[{algorithm: gmp, sparsity: null, param_filter: '*a'}, {sparsity: 0.5}]",
+        "{algorithm: gmp, sparsity: {type: linear, init: 0, slope: 0.1}, param_name_patterns: {a$: "
+        "{sparsity: null}, '.': {}}}"};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        struct zoo_params p;
+        CU_ASSERT_FATAL(parse(&p, sections[i]));
+        T_EQ(p.sparsity.n, 2);
+        T_EQ(zoo_sparsity_find(&p.sparsity, "layer.a", 2), 0);
+        T_EQ(zoo_sparsity_find(&p.sparsity, "layer.b", 2), 1);
+        CU_ASSERT(zoo_sparsity_keeps_dense(&p.sparsity.entry[0]));
+        CU_ASSERT(!zoo_sparsity_keeps_dense(&p.sparsity.entry[1]));
+        T_EQ(zoo_sparsity_count(&p.sparsity.entry[0], 1000, 5), 1000);
+        zoo_params_fini(&p);
+    }
+    char *text = dump_of("[{sparsity: null, param_filter: a}, {sparsity: null}]");
+    T_STR(text,
+          "\n    - {algorithm: static, sparsity: 0, init_method: random, param_filter: [\"a\"], "
+          "param_name_patterns: null, add_summaries: false}");
+    wsc_free(text);
+}
