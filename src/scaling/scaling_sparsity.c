@@ -13,31 +13,54 @@ struct sparse_models {
     struct zoo_sparsity *entry;
 };
 
-/* The entry with its filter and another fraction. */
+/* The entry with its filter and another fraction; tensors that the params keep dense stay dense. */
 static struct zoo_sparsity with_fraction(const struct zoo_sparsity *entry, double sparsity)
 {
     struct zoo_sparsity s = *entry;
+    if (zoo_sparsity_keeps_dense(entry)) return s;
     s.algorithm = ZOO_SPARSITY_STATIC;
     s.sparsity = (struct zoo_fraction){.kind = ZOO_FRACTION_CONSTANT, .init = sparsity};
     return s;
 }
 
+/* True when the section makes no tensor sparse. */
+static bool is_dense(const struct zoo_sparsities *list)
+{
+    for (int i = 0; i < list->n; i++)
+        if (!zoo_sparsity_keeps_dense(&list->entry[i])) return false;
+    return true;
+}
+
+/* Write the entries of @p list with the fraction @p sparsity, and if none of them is sparse, one of
+ * the default filter, for the tensors that they do not name. Returns their number. */
+static int make_entries(const struct zoo_sparsities *list, double sparsity,
+                        struct zoo_sparsity *out)
+{
+    static const struct zoo_sparsity all = {.algorithm = ZOO_SPARSITY_STATIC,
+                                            .init_method = ZOO_MASK_RANDOM,
+                                            .in_groups = CONF_NULL,
+                                            .out_groups = CONF_NULL,
+                                            .seed = CONF_NULL};
+    for (int k = 0; k < list->n; k++)
+        out[k] = with_fraction(&list->entry[k], sparsity);
+    if (!is_dense(list) || list->n == ZOO_MAX_SPARSITIES) return list->n;
+    out[list->n] = all;
+    out[list->n].sparsity = (struct zoo_fraction){.kind = ZOO_FRACTION_CONSTANT, .init = sparsity};
+    return list->n + 1;
+}
+
 static enum wsc_err make(struct sparse_models *m, const struct scaling_sweep *sweep,
                          double sparsity)
 {
-    static const struct zoo_sparsity all = {
-        .algorithm = ZOO_SPARSITY_STATIC, .init_method = ZOO_MASK_RANDOM, .seed = CONF_NULL};
     TRY_NEW(m->model, WSC_MEM_SCALING, sweep->n_models);
     TRY_NEW(m->params, WSC_MEM_SCALING, sweep->n_models);
     TRY_NEW(m->entry, WSC_MEM_SCALING, sweep->n_models * ZOO_MAX_SPARSITIES);
     for (int i = 0; i < sweep->n_models; i++) {
         const struct zoo_params *from = sweep->model[i].params;
         struct zoo_sparsity *entry = &m->entry[(int64_t)i * ZOO_MAX_SPARSITIES];
-        const int n = from->sparsity.n;
-        for (int k = 0; k < (n ? n : 1); k++)
-            entry[k] = with_fraction(n ? &from->sparsity.entry[k] : &all, sparsity);
+        const int n = make_entries(&from->sparsity, sparsity, entry);
         m->params[i] = *from;
-        m->params[i].sparsity = (struct zoo_sparsities){n ? n : 1, entry};
+        m->params[i].sparsity = (struct zoo_sparsities){n, entry};
         m->model[i] = (struct scaling_model){sweep->model[i].name, &m->params[i]};
     }
     return WSC_OK;

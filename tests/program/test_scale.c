@@ -286,6 +286,31 @@ TEST(scale, the_threads_of_a_sweep_change_nothing)
     wsc_free(expected[1]);
 }
 
+/* A sweep over sparsity leaves tensors dense that the params keep dense: by a fraction of 0, by
+ * null, or because no entry names them. */
+TEST(scale, a_sweep_of_sparsity_keeps_dense_tensors_dense)
+{
+    static const char *const sections[] = {
+        "{sparsity: 0.3, param_filter: \"*self_attn.proj*\"}",
+        "[{sparsity: 0, param_filter: \"*ffn*\"}, {sparsity: 0.3}]",
+        "[{sparsity: null, param_filter: \"*ffn*\"}, {algorithm: rigl, sparsity: 0.3}]",
+        "{sparsity: 0, param_filter: \"*ffn*\"}"};
+    char *expected = NULL;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        const char *dir = job_path("sweep_dense");
+        CU_ASSERT_FATAL(spawn_ok("\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1 "
+                                 "--set 'sparsity=%s' --sweep sparsity=0.5,0.9 --out %s",
+                                 sections[i], dir));
+        char *text = read_in(dir, "sparsity.csv");
+        if (expected) T_STR(text, expected);
+        if (expected)
+            wsc_free(text);
+        else
+            expected = text;
+    }
+    wsc_free(expected);
+}
+
 /* Files of an earlier sweep in the folder are named, and those that this sweep writes are not. */
 TEST(scale, files_of_an_earlier_sweep_are_named)
 {
