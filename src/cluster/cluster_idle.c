@@ -318,16 +318,18 @@ static void warn_of_servers(struct conf_diag *d, const struct cluster_use *u)
 static void warn_of_patterns(struct conf_diag *d, const struct cluster_use *u)
 {
     struct model *model;
-    const char *pattern;
+    const char *pattern, *file = d->file;
     char shown[CONF_QUOTE_BYTES];
     int at = 0;
     if (!u->params->sparsity.n) return;
     if (model_create(&model, u->params, u->machine->stream.granularity)) return;
+    d->file = zoo_params_place(u->params, "sparsity"); /* the warnings begin with it */
     while ((pattern = model_unmatched_pattern(model, u->params, &at)))
-        conf_diag_warn(d, (struct conf_pos){0}, "sparsity",
+        conf_diag_warn(d, (struct conf_pos){0}, NULL,
                        "no tensor matches the pattern %s; hint: wsc run --validate_only lists the "
                        "tensors",
                        conf_quote(pattern, shown));
+    d->file = file;
     model_destroy(&model);
 }
 

@@ -66,6 +66,7 @@ TEST(sparse, a_pattern_that_matches_nothing_warns)
     T_EQ(r.status, 0);
     CU_ASSERT_PTR_NOT_NULL(
         strstr(r.err, "sparsity: no tensor matches the pattern *linear_layer.wieght; hint: "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, " --set sparsity: no tensor matches"));
     CU_ASSERT_PTR_NULL(strstr(r.err, "pattern *linear_layer.weight"));
     spawn_free(&r);
 }
