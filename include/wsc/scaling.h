@@ -42,9 +42,12 @@ struct scaling_row {
     /** Rates of the whole machine. speedup is relative to the rate per system at the model's
      *  smallest number of systems; efficiency = speedup / num_csx, 1 is ideal. */
     double tokens_per_s, samples_per_s, speedup, efficiency;
-    /** Virtual time of a step, ps; its parts, which add up to it, in `breakdown`. */
+    /** Virtual time of a step, ps; its parts, which add up to it, in `breakdown`. Both are means
+     *  over n_steps steps, the first one after first_step updates. */
     int64_t step_time_ps;
     struct vtime_breakdown breakdown;
+    int64_t first_step;
+    int n_steps;
     /** Useful FLOPs over wafer.peak, 0 to 1; energy of the whole cluster per token, J. */
     double mfu, joules_per_token;
     double flop_per_token;        /**< training, matrix products alone: model_flop_per_token() */

@@ -204,7 +204,8 @@ struct validation_prediction {
     int64_t micro_batch;
     int lanes;
     struct vtime_breakdown breakdown;
-    /** Parts of breakdown.compute_ps; jitter may be negative. */
+    /** Parts of breakdown.compute_ps; jitter is what the others leave: jitter, slow wafers, and may
+     *  be negative; 0 on one system but for rounding. */
     int64_t products_ps, attention_ps, elementwise_ps, recompute_ps, latency_ps, jitter_ps;
 };
 /** True if the prediction is inside the tolerance of its row; rows of kind context have no

@@ -7,6 +7,7 @@
 #include "validation_impl.h"
 
 #include <wsc/mem.h>
+#include <wsc/model.h>
 
 #include <limits.h>
 #include <stdio.h>

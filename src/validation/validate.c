@@ -76,23 +76,17 @@ enum wsc_err validation_set_neutral(struct hw_machine *machine)
 
 /* ---- one row --------------------------------------------------------------------------------- */
 
-static int64_t picoseconds(const struct hw_machine *cluster, double cycles)
-{
-    return llround(cycles * 1e12 / (double)cluster->wafer.clock_hz);
-}
-
-static enum wsc_err fill_parts(const struct validation_case *item, const struct hw_machine *cluster,
+static enum wsc_err fill_parts(const struct validation_case *item, const struct scaling_row *row,
                                struct validation_prediction *p)
 {
     struct validation_parts parts;
-    const bool trains = item->ref->quantity != VALIDATION_EVAL_RATE;
-    TRY(validation_parts_of(&item->params, cluster, trains, &parts));
+    TRY(validation_parts_of(item, row, &parts));
     p->lanes = parts.lanes;
-    p->micro_batch = parts.micro_batch;
-    p->products_ps = picoseconds(cluster, parts.cycles.products);
-    p->attention_ps = picoseconds(cluster, parts.cycles.attention);
-    p->elementwise_ps = picoseconds(cluster, parts.cycles.elementwise);
-    p->recompute_ps = picoseconds(cluster, parts.cycles.recompute);
+    p->micro_batch = row->micro_batch;
+    p->products_ps = parts.products_ps;
+    p->attention_ps = parts.attention_ps;
+    p->elementwise_ps = parts.elementwise_ps;
+    p->recompute_ps = parts.recompute_ps;
     p->latency_ps = parts.latency_ps;
     p->jitter_ps = p->breakdown.compute_ps - p->products_ps - p->attention_ps - p->elementwise_ps -
                    p->recompute_ps - p->latency_ps;
@@ -139,7 +133,7 @@ static enum wsc_err predict_row(const struct validation_case *item,
     p->sample_tokens = row.tokens_per_s / row.samples_per_s;
     p->mfu = row.mfu;
     p->breakdown = row.breakdown;
-    TRY(fill_parts(item, item->cluster, p));
+    TRY(fill_parts(item, &row, p));
     TRY(fill_neutral(item, p));
     TRY(validation_spread(item, p->predicted, &p->spread, &p->n_machines));
     return fill_sensitivity(item, v, p);

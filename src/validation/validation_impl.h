@@ -2,19 +2,7 @@
  *  machine (cases), constants that may be fitted, the fit itself. */
 #ifndef WSC_VALIDATION_IMPL_H
 #define WSC_VALIDATION_IMPL_H
-#include <wsc/cycles.h>
 #include <wsc/validation.h>
-
-/** What the wafers of a step compute, by kind, from the analytical model: of wafer 0, all
- * micro-batches, without waiting and jitter; of an evaluation (not @c trains) the forward alone. */
-struct validation_parts {
-    struct cycles_breakdown cycles;
-    int64_t latency_ps; /**< starts of stages */
-    int lanes;
-    int64_t micro_batch;
-};
-enum wsc_err validation_parts_of(const struct zoo_params *params, const struct hw_machine *cluster,
-                                 bool trains, struct validation_parts *out) WSC_CHECKED;
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
@@ -96,6 +84,19 @@ enum wsc_err validation_curve_spread(const struct scaling_sweep *sweep,
 double validation_half_band(double spread, double form);
 /** Fill the bands of @p row, the rows of @p v, from their spread, and what @p v says of them. */
 void validation_set_bands(struct validation_table *v, struct validation_prediction *row);
+/* ---- parts of a step ------------------------------------------------------------------------- */
+
+/** Mean time of the measured steps by kind of operation, without waiting and jitter. */
+struct validation_parts {
+    int64_t products_ps, attention_ps, elementwise_ps, recompute_ps;
+    int64_t latency_ps; /**< starts of stages */
+    int lanes;
+};
+/** What the first wafer computes in the measured steps of @p row, the step of @p item on its own
+ *  machine, by the analytical model; of an evaluation the forward alone. */
+enum wsc_err validation_parts_of(const struct validation_case *item, const struct scaling_row *row,
+                                 struct validation_parts *out) WSC_CHECKED;
+
 
 /* ---- exhibits -------------------------------------------------------------------------------- */
 
