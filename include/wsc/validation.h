@@ -299,7 +299,11 @@ void validation_name_file(const struct validation_folders *f, const char *name, 
 struct validation_comparison {
     const struct validation_figure *ref;
     int n_refs;
-    struct validation_folders params, machines; /**< models and machines of the rows */
+    int n_own; /**< rows of the user's own, the last ones of `ref`; they get warnings of their own
+                */
+    /** Models and machines of the rows. Beside rows of the user's own, published rows search the
+     *  folders from the last to the first, so that those of the program count. */
+    struct validation_folders params, machines;
     /** Replaces machines of rows that have the same grid of PEs; NULL: none. */
     const struct hw_machine *cluster;
     const struct conf_set *sets; /**< overrides of all models and machines */

@@ -62,7 +62,8 @@ static int keep_fitted(struct validation_figure *rows, int n)
     return kept;
 }
 
-static enum wsc_err read_points(const char *path, struct validation_figure **rows, int *n)
+static enum wsc_err read_points(const char *path, struct validation_figure **rows, int *n,
+                                int *n_own)
 {
     const int fitted = *n = keep_fitted(*rows, *n);
     TRY(validation_figures_read(path, rows, n));
@@ -73,8 +74,8 @@ static enum wsc_err read_points(const char *path, struct validation_figure **row
                                           "own",
                                           path, (*rows)[i].id),
                                 "kind is validation or context");
-    if (*n > fitted) return WSC_OK;
-    return WSC_RAISE(WSC_CONFIG, "%s: no row", path);
+    *n_own = *n - fitted;
+    return *n_own ? WSC_OK : WSC_RAISE(WSC_CONFIG, "%s: no row", path);
 }
 
 /* Keys of the command line that a column of every row says instead. */
@@ -122,14 +123,15 @@ static enum wsc_err find_folders(const char *given, enum app_shipped folder, con
 }
 
 /* Warn of a folder of the user's without a file that a row names: the rows are predicted with
- * others. @p name: where in a row its name is. */
+ * others. Published rows beside the user's own read nothing there. @p name: where in a row its name
+ * is. */
 static void warn_of_unused(const struct validation_comparison *c,
                            const struct validation_folders *folders, const char *option,
                            size_t name)
 {
     const struct validation_folders own = {{folders->folder[0]}};
     if (!folders->folder[1]) return;
-    for (int i = 0; i < c->n_refs; i++) {
+    for (int i = c->n_own ? c->n_refs - c->n_own : 0; i < c->n_refs; i++) {
         char path[PATH_MAX];
         validation_name_file(&own, (const char *)&c->ref[i] + name, path, sizeof path);
         if (!access(path, F_OK)) return;
@@ -148,7 +150,7 @@ enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_conf
                                  const struct app_figures *figures)
 {
     struct validation_figure *rows;
-    int n;
+    int n, n_own = 0;
     TRY(find_references(figures->reference, c->reference_dir));
     struct validation_folders params, machines;
     TRY(find_folders(figures->params, APP_PARAMS, "params", c->shipped_params, &params));
@@ -159,11 +161,12 @@ enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_conf
     }
     warn_of_replaced(config);
     TRY(app_read_references(c->reference_dir, &rows, &n));
-    enum wsc_err rc = figures->points ? read_points(figures->points, &rows, &n) : WSC_OK;
+    enum wsc_err rc = figures->points ? read_points(figures->points, &rows, &n, &n_own) : WSC_OK;
     c->rows = rows;
     TRY(rc);
     c->comparison = (struct validation_comparison){.ref = rows,
                                                    .n_refs = n,
+                                                   .n_own = n_own,
                                                    .params = params,
                                                    .machines = machines,
                                                    .cluster = c->has_cluster ? &c->cluster : NULL,

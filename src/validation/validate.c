@@ -234,6 +234,7 @@ enum wsc_err validation_run(const struct validation_comparison *comparison,
                                   1U << VALIDATION_KIND_CONTEXT,
                               false));
     TRY(warn_of_sets(out->cases));
+    validation_warn_of_own(out->cases);
     const int n = out->cases->n;
     struct validation_prediction *row;
     TRY_NEW(row, WSC_MEM_SCALING, n + 1);

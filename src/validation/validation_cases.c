@@ -25,6 +25,15 @@ void validation_name_file(const struct validation_folders *f, const char *name, 
     if (access(path, F_OK)) (void)snprintf(path, size, "%s/%s.yaml", f->folder[0], name);
 }
 
+/* The folders of a row: a published row beside rows of the user's own keeps its model and machine,
+ * whatever files of the same names the user has. */
+static struct validation_folders folders_of(const struct validation_comparison *c,
+                                            const struct validation_folders *f, bool own)
+{
+    if (own || !c->n_own || !f->folder[1]) return *f;
+    return (struct validation_folders){{f->folder[1], f->folder[0]}};
+}
+
 /* ---- digests ---------------------------------------------------------------------------------
  */
 
@@ -64,12 +73,14 @@ static uint64_t digest_of_machine(const struct hw_machine *m, uint64_t seed)
 /* ---- machines -------------------------------------------------------------------------------- */
 
 static enum wsc_err load_machine(struct hw_machine *out, const struct validation_comparison *c,
-                                 const struct validation_figure *ref, uint64_t *digest)
+                                 const struct validation_case *item, uint64_t *digest)
 {
+    const struct validation_figure *ref = item->ref;
+    const struct validation_folders folders = folders_of(c, &c->machines, item->own);
     char path[PATH_MAX];
     char *text = NULL;
     size_t n = 0;
-    validation_name_file(&c->machines, ref->cluster, path, sizeof path);
+    validation_name_file(&folders, ref->cluster, path, sizeof path);
     enum wsc_err rc = hw_machine_read(path, &text, &n);
     if (rc)
         return wsc_err_hint(
@@ -89,21 +100,23 @@ static bool same_grid(const struct hw_machine *a, const struct hw_machine *b)
 
 static enum wsc_err find_machine(struct validation_cases *cases,
                                  const struct validation_comparison *c,
-                                 const struct validation_figure *ref, const struct hw_machine **out)
+                                 struct validation_case *item)
 {
-    const char *name = ref->cluster;
+    const char *name = item->ref->cluster;
     int i = 0;
-    while (i < cases->n_machines && strcmp(cases->name[i], name) != 0)
+    while (i < cases->n_machines &&
+           (cases->name[i].own != item->own || strcmp(cases->name[i].text, name) != 0))
         i++;
     if (i == VALIDATION_MAX_MACHINES)
         return WSC_RAISE(WSC_CONFIG, "more than %d machines in published figures", i);
     if (i == cases->n_machines) {
         cases->n_machines++;
-        (void)snprintf(cases->name[i], sizeof cases->name[i], "%s", name);
-        TRY(load_machine(&cases->machine[i], c, ref, &cases->digest));
+        cases->name[i].own = item->own;
+        (void)snprintf(cases->name[i].text, sizeof cases->name[i].text, "%s", name);
+        TRY(load_machine(&cases->machine[i], c, item, &cases->digest));
     }
     const bool stands_in = c->cluster && same_grid(c->cluster, &cases->machine[i]);
-    *out = stands_in ? c->cluster : &cases->machine[i];
+    item->cluster = stands_in ? c->cluster : &cases->machine[i];
     return WSC_OK;
 }
 
@@ -117,46 +130,13 @@ static enum wsc_err check_stands_in(const struct validation_cases *cases,
         const struct hw_machine *other = &cases->machine[i];
         if (same_grid(m, other)) return WSC_OK;
         n += (size_t)snprintf(known + n, sizeof known - n, "%s%s %lld x %lld", i ? ", " : "",
-                              cases->name[i], (long long)other->wafer.pe_cols,
+                              cases->name[i].text, (long long)other->wafer.pe_cols,
                               (long long)other->wafer.pe_rows);
     }
     return wsc_err_hint(
         WSC_RAISE(WSC_CONFIG, "%s: no published figure is of a wafer of %lld x %lld PEs", m->file,
                   (long long)m->wafer.pe_cols, (long long)m->wafer.pe_rows),
         "the published figures are of %s", known);
-}
-
-/* ---- keys that a column says -------------------------------------------------------------------
- */
-
-static const struct {
-    const char *key, *column;
-} said[] = {
-    {"train_input.batch_size", "global_batch"}, {"train_input.micro_batch_size", "micro_batch"},
-    {"model.max_position_embeddings", "msl"},   {"train_input.max_sequence_length", "msl"},
-    {"eval_input.max_sequence_length", "msl"},  {"runconfig.num_csx", "num_csx"}};
-
-const char *validation_column_of_key(const char *set)
-{
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-        if (!strncmp(set, said[i].key, strlen(said[i].key)) && set[strlen(said[i].key)] == '=')
-            return said[i].column;
-    return NULL;
-}
-
-/* An override that the row's prediction would not have. */
-static enum wsc_err check_set(const struct validation_figure *ref, const char *set)
-{
-    const int n = (int)strcspn(set, "=");
-    const char *column = validation_column_of_key(set);
-    if (column)
-        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: set: %.*s: the column %s says it", ref->file,
-                         ref->line, ref->set_column, n, set, column);
-    if (!conf_set_cluster_path(set)) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s:%d:%d: set: %.*s: is no key of the params",
-                                  ref->file, ref->line, ref->set_column, n, set),
-                        "the column cluster names a machine file, which may have base: %s.yaml",
-                        ref->cluster);
 }
 
 /* ---- models ---------------------------------------------------------------------------------- */
@@ -169,7 +149,7 @@ static enum wsc_err collect_sets(const struct validation_comparison *c,
     *n = 0;
     for (char *item = strsep(&text, ";"); item && *n < MAX_SETS; item = strsep(&text, ";")) {
         if (!*item) continue;
-        TRY(check_set(ref, item));
+        TRY(validation_check_set(ref, item));
         set[(*n)++] = (struct conf_set){.text = item};
     }
     if (*n + c->n_sets > MAX_SETS)
@@ -179,28 +159,18 @@ static enum wsc_err collect_sets(const struct validation_comparison *c,
     return WSC_OK;
 }
 
-/* True when the error just raised is about one of the row's own overrides. */
-static bool is_about_set_of(const struct validation_figure *ref)
-{
-    const char *message = wsc_err_message();
-    const size_t prefix = sizeof VALIDATION_SET_OPTION - 1;
-    if (strncmp(message, VALIDATION_SET_OPTION, prefix) != 0) return false;
-    for (const char *item = ref->set; *item; item += strcspn(item, ";") + (strchr(item, ';') != 0))
-        if (!strncmp(message + prefix, item, strcspn(item, "=;"))) return true;
-    return false;
-}
-
 /* The params that the row names, with the overrides of row and comparison. */
 static enum wsc_err read_params(struct validation_case *item, const struct validation_comparison *c,
                                 uint64_t *digest)
 {
     const struct validation_figure *ref = item->ref;
+    const struct validation_folders folders = folders_of(c, &c->params, item->own);
     char path[PATH_MAX], set_text[sizeof ref->set];
     struct conf_set set[MAX_SETS] = {0};
     char *bytes = NULL;
     size_t n = 0;
     int n_sets;
-    validation_name_file(&c->params, ref->model, path, sizeof path);
+    validation_name_file(&folders, ref->model, path, sizeof path);
     (void)snprintf(set_text, sizeof set_text, "%s", ref->set);
     TRY(collect_sets(c, ref, set_text, set, &n_sets));
     enum wsc_err rc = conf_read_file(path, &bytes, &n);
@@ -211,7 +181,9 @@ static enum wsc_err read_params(struct validation_case *item, const struct valid
     *digest = wsc_hash64(bytes, n, *digest);
     rc = zoo_params_parse(&item->params, path, bytes, n, set, n_sets);
     wsc_free(bytes);
-    return rc && is_about_set_of(ref) ? validation_at_row(rc, ref, ref->set_column, "set") : rc;
+    if (!rc) return validation_check_params(ref, &item->params);
+    if (!validation_is_about_set(ref, wsc_err_message())) return rc;
+    return validation_at_row(rc, ref, ref->set_column, "set");
 }
 
 /* Sequences of @p msl tokens, also where the file's input has another max_sequence_length. */
@@ -260,10 +232,11 @@ static enum wsc_err load(struct validation_cases *cases, const struct validation
         if (context && !validation_figure_complete(&c->ref[i])) continue;
         if (measured_only && !validation_figure_measured(&c->ref[i])) continue;
         item->ref = &c->ref[i];
+        item->own = i >= c->n_refs - c->n_own;
         cases->n++;
         cases->digest = digest_of_row(item->ref, cases->digest);
         TRY(load_model(item, c, &cases->digest));
-        TRY(find_machine(cases, c, item->ref, &item->cluster));
+        TRY(find_machine(cases, c, item));
     }
     return c->cluster ? check_stands_in(cases, c->cluster) : WSC_OK;
 }

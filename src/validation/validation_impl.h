@@ -11,13 +11,17 @@ struct validation_case {
     const struct validation_figure *ref;
     struct zoo_params params;
     const struct hw_machine *cluster; /**< borrowed: of the cases, or the comparison's */
+    bool own;                         /**< a row of the user's own: validation_comparison.n_own */
 };
 enum { VALIDATION_MAX_MACHINES = 16 };
 struct validation_cases {
     struct validation_case *item; /**< owned */
     int n;
     struct hw_machine machine[VALIDATION_MAX_MACHINES];
-    char name[VALIDATION_MAX_MACHINES][32];
+    struct validation_machine_name {
+        char text[32];
+        bool own; /**< of a row of the user's own */
+    } name[VALIDATION_MAX_MACHINES];
     int n_machines;
     uint64_t digest; /**< of rows, files of models and machines, and the machine that stands in */
 };
@@ -35,6 +39,19 @@ void validation_cases_free(struct validation_cases **cases);
  */
 enum wsc_err validation_at_row(enum wsc_err rc, const struct validation_figure *ref, int column,
                                const char *key) WSC_CHECKED;
+/** True when @p text is a message about an override in the column `set` of @p ref. */
+bool validation_is_about_set(const struct validation_figure *ref, const char *text);
+/** Refuse the override @p set, `key=value`, of the row @p ref when a column of the row has the
+ * value of the key, or when it is a constant of the machine. */
+enum wsc_err validation_check_set(const struct validation_figure *ref, const char *set) WSC_CHECKED;
+/** Refuse @p params, just parsed for the row @p ref: an override, under any name of its key, that a
+ *  column replaces; a mode without the steps of the quantity; another length of a sample than that
+ *  of the patches. */
+enum wsc_err validation_check_params(const struct validation_figure *ref,
+                                     const struct zoo_params *params) WSC_CHECKED;
+/** Log what the parse and cluster_warn_idle() found in the models and overrides of the user's own
+ *  rows, and batches that do not divide, with the place of the row. */
+void validation_warn_of_own(const struct validation_cases *cases);
 /** True when @p figure says all that a prediction needs; rows of kind context may not. */
 bool validation_figure_complete(const struct validation_figure *figure);
 
@@ -67,6 +84,19 @@ enum wsc_err validation_predict(const struct validation_case *item,
                                 const struct hw_machine *cluster, double *value,
                                 struct scaling_row *row) WSC_CHECKED;
 
+/* ---- parts of a step ------------------------------------------------------------------------- */
+
+/** Mean time of the measured steps by kind of operation, without waiting and jitter. */
+struct validation_parts {
+    int64_t products_ps, attention_ps, elementwise_ps, recompute_ps;
+    int64_t latency_ps; /**< starts of stages */
+    int lanes;
+};
+/** What the first wafer computes in the measured steps of @p row, the step of @p item on its own
+ *  machine, by the analytical model; of an evaluation the forward alone. */
+enum wsc_err validation_parts_of(const struct validation_case *item, const struct scaling_row *row,
+                                 struct validation_parts *out) WSC_CHECKED;
+
 /* ---- bands ----------------------------------------------------------------------------------- */
 
 /** Root mean square of ln(sample / @p predicted) over machines whose uncertain constants lie in
@@ -84,19 +114,6 @@ enum wsc_err validation_curve_spread(const struct scaling_sweep *sweep,
 double validation_half_band(double spread, double form);
 /** Fill the bands of @p row, the rows of @p v, from their spread, and what @p v says of them. */
 void validation_set_bands(struct validation_table *v, struct validation_prediction *row);
-/* ---- parts of a step ------------------------------------------------------------------------- */
-
-/** Mean time of the measured steps by kind of operation, without waiting and jitter. */
-struct validation_parts {
-    int64_t products_ps, attention_ps, elementwise_ps, recompute_ps;
-    int64_t latency_ps; /**< starts of stages */
-    int lanes;
-};
-/** What the first wafer computes in the measured steps of @p row, the step of @p item on its own
- *  machine, by the analytical model; of an evaluation the forward alone. */
-enum wsc_err validation_parts_of(const struct validation_case *item, const struct scaling_row *row,
-                                 struct validation_parts *out) WSC_CHECKED;
-
 
 /* ---- exhibits -------------------------------------------------------------------------------- */
 

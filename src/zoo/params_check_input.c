@@ -5,6 +5,8 @@
 #include "params_checks.h"
 #include "params_passes.h"
 
+#include <wsc/zoo_batch.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -63,6 +65,28 @@ static void check_data(struct conf_parse *p, struct zoo_input *in, const char *s
                                   : "samples after the last whole one are not evaluated");
 }
 
+struct zoo_batch_notes zoo_batch_notes(int64_t batch, int64_t micro, int64_t num_csx)
+{
+    struct zoo_batch_notes notes = {"", ""};
+    const int64_t share = (batch - 1) / num_csx + 1; /* the largest share */
+    const char *whose = num_csx > 1 ? "a system" : "the batch";
+    if (batch % num_csx)
+        (void)snprintf(notes.batch, sizeof notes.batch,
+                       "%lld sequences do not divide evenly among %lld systems; the real cluster "
+                       "requires it",
+                       (long long)batch, (long long)num_csx);
+    if (micro > share)
+        (void)snprintf(notes.micro, sizeof notes.micro,
+                       "%lld is taken as %lld, the sequences of %s", (long long)micro,
+                       (long long)share, whose);
+    else if (micro > 0 && share % micro)
+        (void)snprintf(notes.micro, sizeof notes.micro,
+                       "%lld does not divide the %lld sequences of %s: the last of its "
+                       "micro-batches has %lld and leaves lanes idle",
+                       (long long)micro, (long long)share, whose, (long long)(share % micro));
+    return notes;
+}
+
 /* Batch sizes of one input: the global batch divides among the systems, the micro-batch divides the
  * sequences of a system. */
 static void check_input(struct conf_parse *p, struct zoo_input *in, bool training,
@@ -79,22 +103,11 @@ static void check_input(struct conf_parse *p, struct zoo_input *in, bool trainin
     int64_t n = params->runconfig.num_csx, b = in->batch_size, m = in->micro_batch_size;
     check_data(p, in, training ? "train_input" : "eval_input", &params->model);
     if (b < 1 || n < 1) return;
-    const int64_t share = (b - 1) / n + 1; /* the largest share */
-    const char *whose = n > 1 ? "a system" : "the batch";
-    if (b % n)
-        conf_diag_warn(p->diag, conf_parse_place(p, batch, NULL), batch,
-                       "%lld sequences do not divide evenly among %lld systems; the real cluster "
-                       "requires it",
-                       (long long)b, (long long)n);
-    if (m > share)
-        conf_diag_warn(p->diag, conf_parse_place(p, micro, NULL), micro,
-                       "%lld is taken as %lld, the sequences of %s", (long long)m, (long long)share,
-                       whose);
-    else if (m > 0 && share % m)
-        conf_diag_warn(p->diag, conf_parse_place(p, micro, NULL), micro,
-                       "%lld does not divide the %lld sequences of %s: the last of its "
-                       "micro-batches has %lld and leaves lanes idle",
-                       (long long)m, (long long)share, whose, (long long)(share % m));
+    const struct zoo_batch_notes notes = zoo_batch_notes(b, m, n);
+    if (*notes.batch)
+        conf_diag_warn(p->diag, conf_parse_place(p, batch, NULL), batch, "%s", notes.batch);
+    if (*notes.micro)
+        conf_diag_warn(p->diag, conf_parse_place(p, micro, NULL), micro, "%s", notes.micro);
     if (training && params->reduction_leaf > b)
         conf_diag_error(p->diag, conf_parse_place(p, "reduction_leaf", NULL), "reduction_leaf",
                         "must be at most train_input.batch_size, %lld, got %lld", (long long)b,

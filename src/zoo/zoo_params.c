@@ -158,8 +158,8 @@ static bool take_style(struct zoo_params *out, struct conf_doc *doc, struct conf
     return true;
 }
 
-/* Keys and sections that may be refused later for the sake of a model or a job:
- * src/model/model_tuning.c, src/job/job_check.c, src/job/job.c. */
+/* Keys and sections that may be refused later for the sake of a model, a job or a published row:
+ * src/model/model_tuning.c, src/job/job_check.c, src/job/job.c, src/validation/row_checks.c. */
 static const char *const late_key[ZOO_LATE_KEYS] = {"model.name",
                                                     "model.objective",
                                                     "model.dpo",
@@ -182,7 +182,12 @@ static const char *const late_key[ZOO_LATE_KEYS] = {"model.name",
                                                     "train_input.max_sequence_length",
                                                     "eval_input.max_sequence_length",
                                                     "train_input.tgt_max_sequence_length",
-                                                    "eval_input.tgt_max_sequence_length"};
+                                                    "eval_input.tgt_max_sequence_length",
+                                                    "train_input.batch_size",
+                                                    "train_input.micro_batch_size",
+                                                    "eval_input.batch_size",
+                                                    "eval_input.micro_batch_size",
+                                                    "runconfig.num_csx"};
 
 /* The key that sets the length of the samples: the input's own, if it has one; for the evaluations
  * of a training, that of train_input; otherwise the length of the model. */

@@ -338,6 +338,32 @@ TEST(validate, errors_of_what_a_row_names_have_its_place)
          "own.csv:2:1: mine: model.max_position_embeddings: 9999999 is outside"},
         {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs2,train_input.max_sequence_length=64",
          "own.csv:2:52: set: train_input.max_sequence_length: the column msl says it"},
+        {"mine,rate,samples/s,1,tiny_trainer,1,64,auto,64,cs2,"
+         "trainer.fit.train_dataloader.batch_size=640",
+         "own.csv:2:53: set: trainer.fit.train_dataloader.batch_size: the column global_batch"},
+        {"mine,rate,samples/s,1,tiny_trainer,1,64,auto,64,cs2,"
+         "trainer.init.model.max_position_embeddings=32",
+         "set: trainer.init.model.max_position_embeddings: the column msl says it"},
+        {"mine,rate,samples/s,1,tiny_trainer,1,64,auto,64,cs2,"
+         "trainer.init.callbacks.ScopedTrainFlags.csx.performance.micro_batch_size=2",
+         "csx.performance.micro_batch_size: the column micro_batch says it"},
+        {"mine,rate,samples/s,1,tiny_trainer,1,64,auto,64,cs2,"
+         "trainer.init.backend.cluster_config.num_csx=4",
+         "set: trainer.init.backend.cluster_config.num_csx: the column num_csx says it"},
+        {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs2,train_input.src_max_sequence_length=9",
+         "set: train_input.src_max_sequence_length: the column msl says it"},
+        {"mine,eval_rate,samples/s,1,bert_base,1,512,auto,128,cs2,eval_input.batch_size=64",
+         "own.csv:2:57: set: eval_input.batch_size: the column global_batch says it"},
+        {"mine,eval_rate,samples/s,1,bert_base,1,512,auto,128,cs2,eval_input.micro_batch_size=4",
+         "set: eval_input.micro_batch_size: the column micro_batch says it"},
+        {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs2,runconfig.mode=eval",
+         "own.csv:2:52: set: runconfig.mode: the quantity rate is of training steps, which the "
+         "mode eval does not have; hint: the quantity of an evaluation is eval_rate"},
+        {"mine,eval_rate,samples/s,1,bert_base,1,512,auto,128,cs2,runconfig.mode=generate",
+         "set: runconfig.mode: the quantity eval_rate is of an evaluation, which the mode generate "
+         "does not have"},
+        {"mine,rate,samples/s,1,dit_2b,1,64,auto,512,cs2,",
+         "own.csv:2:1: mine: msl: 512 tokens, but a sample of dit_2b has 256"},
         {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs2,cluster.wafer.clock=850MHz",
          "own.csv:2:52: set: cluster.wafer.clock: is no key of the params; hint: the column "
          "cluster names a machine file"},
@@ -352,6 +378,95 @@ TEST(validate, errors_of_what_a_row_names_have_its_place)
         if (!strstr(r.err, cases[i].message)) T_STR(r.err, cases[i].message);
         spawn_free(&r);
     }
+}
+
+/* A file without training data evaluates; its rows are of evaluations. */
+TEST(validate, a_model_that_only_evaluates_has_no_rate_of_a_training)
+{
+    struct spawn_result r;
+    const char *dir = job_path("evaluates");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && cp tests/golden/params/validate_only.yaml %s && "
+                             "printf '%s\nmine,step_time,ms,1,validate_only,1,4,auto,32,cs2\n' "
+                             ">%s/own.csv",
+                             dir, dir, own_head, dir));
+    spawn_run(&r, "\"$WSC\" validate --points %s/own.csv --params %s", dir, dir);
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "own.csv:2:21: model: "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "the quantity step_time is of training steps, which the "
+                                         "mode eval does not have; hint: the quantity of an "
+                                         "evaluation is eval_rate"));
+    spawn_free(&r);
+}
+
+/* Number of times that @p text has @p part. */
+static int count(const char *text, const char *part)
+{
+    int n = 0;
+    for (; (text = strstr(text, part)); text++)
+        n++;
+    return n;
+}
+
+/* Whatever `wsc run` warns of in the params of a row has the place of the row; what it says of a
+ * file, once; what columns replace and what published rows have, not at all. */
+TEST(validate, own_rows_have_the_warnings_of_their_params)
+{
+    static const char *const warning[] = {
+        "own.csv:2:20: model: ",
+        "/gpt3_111m.yaml: without effect here: optimizer.grad_accum_steps",
+        "own.csv:2:1: a: 121 sequences do not divide evenly among 3 systems",
+        "own.csv:2:1: a: micro_batch: 7 does not divide the 41 sequences of a system",
+        "own.csv:3:50: set: optimizer.disable_lr_steps_reset: ",
+        "own.csv:4:1: c: micro_batch: 7 does not divide the 120 sequences of the batch",
+        "own.csv:4:1: c: micro_batch: 7 does not divide the 64 sequences of the batch"};
+    enum { N = sizeof warning / sizeof *warning };
+    struct spawn_result r;
+    const char *dir = job_path("row_warnings");
+    CU_ASSERT_FATAL(spawn_ok(
+        "mkdir -p %s && printf '%s,set,other_batches\n"
+        "a,rate,samples/s,1,gpt3_111m,3,121,7,2048,cs2,optimizer.grad_accum_steps=4,\n"
+        "b,rate,samples/s,1,gpt3_111m,1,120,auto,2048,cs2,optimizer.disable_lr_steps_reset=true,\n"
+        "c,slope,ms/sequence,1,gpt3_111m,1,120,7,2048,cs2,,64\n"
+        "d,rate,samples/s,1,gpt3_111m,1,120,auto,2048,cs2,optimizer.grad_accum_steps=4,\n"
+        "' >%s/own.csv",
+        dir, own_head, dir));
+    spawn_run(&r, "\"$WSC\" validate --points %s/own.csv", dir);
+    for (int i = 0; i < N; i++)
+        if (count(r.err, warning[i]) != 1) T_STR(r.err, warning[i]);
+    T_EQ(count(r.err, "WARNING"), N - 1);
+    spawn_free(&r);
+}
+
+/* The user's cs2.yaml is the machine of the user's rows alone: fitted rows, of which every band is
+ * made, keep that of the program. */
+TEST(validate, files_with_shipped_names_do_not_change_the_fitted_rows)
+{
+    const char *dir = job_path("names");
+    struct spawn_result r;
+    char out[2][200];
+    CU_ASSERT_FATAL(spawn_ok(
+        "mkdir -p %s/m && cp configs/params/bert_base.yaml %s/m/bert_large.yaml && "
+        "printf 'base: %%s/configs/cluster/cs3.yaml\nname: mine\n' \"$PWD\" >%s/m/cs2.yaml && "
+        "printf '%s\nmine,rate,samples/s,1,bert_large,1,512,null,128,cs2\n' >%s/own.csv && "
+        "printf '%s\nsame,rate,samples/s,1,bert_base,1,512,null,128,cs3\n' >%s/same.csv",
+        dir, dir, dir, own_head, dir, own_head, dir));
+    spawn_run(&r,
+              "\"$WSC\" validate --points %s/own.csv --params %s/m --machines %s/m --out %s/own; "
+              "\"$WSC\" validate --points %s/same.csv --out %s/same; cd %s && "
+              "grep ',calibration,' own/validation.csv >own/fitted; "
+              "grep ',calibration,' same/validation.csv | diff own/fitted -",
+              dir, dir, dir, dir, dir, dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NULL(strstr(r.err, "WARNING"));
+    spawn_free(&r);
+    (void)snprintf(out[0], sizeof out[0], "%s/own", dir);
+    (void)snprintf(out[1], sizeof out[1], "%s/same", dir);
+    char *own = read_whole(out[0], "validation.csv"), *same = read_whole(out[1], "validation.csv");
+    CU_ASSERT_PTR_NOT_NULL(strstr(own, "\nusc_256m_b128,"));
+    T_NEAR(field(own, "mine", PREDICTED), field(same, "same", PREDICTED), 0);
+    T_NEAR(field(own, "mine", BAND_LOW), field(same, "same", BAND_LOW), 0);
+    free(own);
+    free(same);
 }
 
 /* Two folders, as on two hosts: ranks with other models, other rows, another machine, or none. */
