@@ -337,8 +337,9 @@ struct hw_source {
 enum wsc_err hw_machine_read(const char *path, char **text, size_t *n) WSC_CHECKED;
 /** Parse a machine file from memory. NULL @p bytes selects the built-in CS-2 (the text of
  *  configs/cluster/cs2.yaml, compiled in), NULL @p file its name. Only @p sets below `cluster.` are
- *  used; `cluster.faults+=...` adds a fault. WSC_CONFIG with all errors of the file, WSC_NOMEM;
- *  call hw_machine_fini() on @p out also after an error. */
+ *  used; `cluster.faults+=...` adds a fault. A machine without a name of its own that differs from
+ * the one whose name it inherits is named by its file. WSC_CONFIG with all errors of the file,
+ *  WSC_NOMEM; call hw_machine_fini() on @p out also after an error. */
 enum wsc_err hw_machine_parse(struct hw_machine *out, const char *file, const char *bytes,
                               size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
 /** Free what @p cluster owns and set it to zero. */

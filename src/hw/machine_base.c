@@ -211,7 +211,8 @@ static bool parse_chain(struct conf_doc *doc, struct conf_diag *d, const struct 
     return root != NULL;
 }
 
-bool hw_machine_doc(struct conf_doc *doc, struct conf_diag *d, const char *bytes, size_t n_bytes)
+bool hw_machine_doc(struct conf_doc *doc, struct conf_diag *d, const char *bytes, size_t n_bytes,
+                    int skip)
 {
     struct file part[CONF_MAX_FILES];
     unsigned long follow = 0;
@@ -223,7 +224,7 @@ bool hw_machine_doc(struct conf_doc *doc, struct conf_diag *d, const char *bytes
     if (n && torn)
         conf_diag_error(d, (struct conf_pos){0}, NULL,
                         "the text of the files it is based on is torn");
-    if (n) return !torn && parse_chain(doc, d, part, n);
+    if (n) return !torn && n > skip && parse_chain(doc, d, part, n - skip);
     if (!conf_doc_parse(doc, d, bytes, n_bytes, CONF_DUPLICATE_IS_ERROR)) return false;
     const struct conf_node *base = conf_node_find(doc->root, "base");
     if (!base) return true;

@@ -241,8 +241,9 @@ static void hash_values(struct hw_machine *c, struct conf_diag *d)
     wsc_text_free(&text);
 }
 
-/* Settings, keys, defaults, sources, checks, hash: each step needs those before it. */
-static void read_tree(struct hw_machine *out, struct conf_doc *doc, struct conf_diag *d)
+/* Settings, keys, defaults, sources, checks, hash: each step needs those before it. Returns the
+ * number of the file that has the name, as in conf_pos.file; 0: the file itself. */
+static int read_tree(struct hw_machine *out, struct conf_doc *doc, struct conf_diag *d)
 {
     struct conf_rows rows = {0};
     struct conf_parse p = {.table = hw_machine_table(),
@@ -256,28 +257,70 @@ static void read_tree(struct hw_machine *out, struct conf_doc *doc, struct conf_
     default_sources(&p);
     check(&p, out);
     hash_values(out, d);
+    const struct conf_node *name = p.given[conf_keys_find(p.table, "name")];
+    return name ? name->pos.file : 0;
 }
 
-enum wsc_err hw_machine_parse(struct hw_machine *out, const char *file, const char *bytes,
-                              size_t n_bytes, const struct conf_set *sets, int n_sets)
+/* The text of a machine file, as hw_machine_read() makes it, and what the command line changes. */
+struct source_text {
+    const char *file, *bytes;
+    size_t n;
+    const struct conf_set *sets;
+    int n_sets;
+};
+
+/* Parse @p text without its @p skip last files; *@p named: the file that has the name. */
+static enum wsc_err parse_files(struct hw_machine *out, const struct source_text *text, int skip,
+                                int *named)
 {
-    memset(out, 0, sizeof *out);
-    if (!bytes) bytes = hw_builtin_cs2(&n_bytes);
-    if (!file) file = "cs2.yaml (built in)";
     struct conf_doc doc = {0};
-    struct conf_diag d = {.file = file, .sets = sets, .n_sets = n_sets};
+    struct conf_diag d = {.file = text->file, .sets = text->sets, .n_sets = text->n_sets};
     int n = n_constants(hw_machine_table());
-    out->file = wsc_strdup(WSC_MEM_CONF, file);
+    memset(out, 0, sizeof *out);
+    *named = 0;
+    out->file = wsc_strdup(WSC_MEM_CONF, text->file);
     out->source = wsc_alloc(WSC_MEM_CONF, (size_t)n, sizeof *out->source);
     if (!out->file || !out->source) return WSC_NOMEM;
     out->n_sources = n;
     for (int i = 0, k = 0; i < hw_machine_table()->n; i++)
         if (hw_key_is_constant(&hw_machine_table()->key[i]))
             out->source[k++].key = hw_machine_table()->key[i].path;
-    if (hw_machine_doc(&doc, &d, bytes, n_bytes)) read_tree(out, &doc, &d);
+    if (hw_machine_doc(&doc, &d, text->bytes, text->n, skip)) *named = read_tree(out, &doc, &d);
     enum wsc_err rc = conf_diag_finish(&d); /* which may name files in the memory of doc */
     conf_doc_fini(&doc);
     return rc;
+}
+
+/* Name a machine by its file, without folder and `.yaml`. */
+static enum wsc_err name_by_file(struct hw_machine *m)
+{
+    static const char end[] = ".yaml";
+    const char *slash = strrchr(m->file, '/'), *stem = slash ? slash + 1 : m->file;
+    size_t n = strlen(stem), cut = sizeof end - 1;
+    if (n > cut && !strcmp(stem + n - cut, end)) n -= cut;
+    char *name = wsc_asprintf(WSC_MEM_CONF, "%.*s", (int)n, stem);
+    if (!name) return WSC_NOMEM;
+    wsc_free(m->name);
+    m->name = name;
+    return WSC_OK;
+}
+
+enum wsc_err hw_machine_parse(struct hw_machine *out, const char *file, const char *bytes,
+                              size_t n_bytes, const struct conf_set *sets, int n_sets)
+{
+    struct source_text text = {file, bytes, n_bytes, sets, n_sets};
+    struct hw_machine base;
+    int named, ignored;
+    if (!bytes) text.bytes = hw_builtin_cs2(&text.n);
+    if (!file) text.file = "cs2.yaml (built in)";
+    TRY(parse_files(out, &text, 0, &named));
+    if (!named) return WSC_OK;
+    /* A machine with the values of the one that gives the name is that one. */
+    const enum wsc_err rc = parse_files(&base, &text, named, &ignored);
+    const bool differs = rc || base.hash != out->hash;
+    hw_machine_fini(&base);
+    if (rc == WSC_NOMEM) return rc;
+    return differs ? name_by_file(out) : WSC_OK;
 }
 
 void hw_machine_fini(struct hw_machine *cluster)

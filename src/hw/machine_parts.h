@@ -25,9 +25,11 @@ void hw_correlation_read(struct conf_parse *p, int row, const struct conf_node *
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/** Parse the text of hw_machine_read(): a file with what it is based on merged under it.  False
- * after an error, which is in @p d. */
-bool hw_machine_doc(struct conf_doc *doc, struct conf_diag *d, const char *bytes, size_t n_bytes);
+/** Parse the text of hw_machine_read(): a file with what it is based on merged under it.  @p skip:
+ * leave out the file and those that follow it, so many in all.  False after an error, which is in
+ * @p d. */
+bool hw_machine_doc(struct conf_doc *doc, struct conf_diag *d, const char *bytes, size_t n_bytes,
+                    int skip);
 
 /** The text of configs/cluster/cs2.yaml when the program was built, @p n_bytes long; static. */
 const char *hw_builtin_cs2(size_t *n_bytes);

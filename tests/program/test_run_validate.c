@@ -517,13 +517,18 @@ TEST(validate, keys_that_columns_replace_are_named)
     struct spawn_result r;
     spawn_run(&r,
               "\"$WSC\" validate --points /nonexistent.csv --out %s --set runconfig.num_csx=4 "
-              "--set model.max_position_embeddings=64",
+              "--set model.max_position_embeddings=64 --set train_input.src_max_sequence_length=8 "
+              "--set eval_input.batch_size=8",
               job_path("replaced"));
     T_EQ(r.status, 2);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--set runconfig.num_csx: without effect on rows: their "
                                          "column num_csx says it"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--set model.max_position_embeddings: without effect on "
                                          "rows: their column msl says it"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--set train_input.src_max_sequence_length: without "
+                                         "effect on rows: their column msl says it"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--set eval_input.batch_size: without effect on rows: "
+                                         "their column global_batch says it"));
     spawn_free(&r);
 }
 

@@ -87,8 +87,41 @@ TEST(hw_base, a_chain_takes_the_nearest)
     T_EQ(c.wafer.clock_hz, 3000000000);
     T_EQ(c.wafer.pe_cols, 10);
     T_EQ(c.wafer.pe_rows, 994);
-    T_STR(c.name, "Middle");
     hw_machine_fini(&c);
+}
+
+/* Two machines in one picture have two names: only a file that changes no value has that of its
+ * base. */
+TEST(hw_base, a_machine_without_a_name_has_that_of_its_file)
+{
+    static const struct {
+        const char *file, *text, *name;
+    } row[] = {
+        {"fast.yaml", "wafer:\n    clock: {value: 2 GHz, kind: assumed, source: x}\n", "fast"},
+        {"fast.v2.yaml", "wafer:\n    clock: {value: 2 GHz, kind: assumed, source: x}\n",
+         "fast.v2"},
+        {"lossy", "faults:\n- {kind: straggler, wafer: 0, factor: 1.5, from: 11}\n", "lossy"},
+        {"mine.yaml", "name: Mine\nwafer:\n    clock: {value: 2 GHz, kind: assumed, source: x}\n",
+         "Mine"},
+        {"same.yaml", "", "Middle"},
+        {"again.yaml", "wafer:\n    clock: {value: 3 GHz, kind: assumed, source: other}\n",
+         "Middle"}};
+    copy_cs2();
+    (void)write_file("middle.yaml", "schema_version: 1\nbase: cs2.yaml\nname: Middle\nwafer:\n"
+                                    "    clock: {value: 3 GHz, kind: assumed, source: middle}\n");
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct hw_machine c;
+        char text[256];
+        (void)snprintf(text, sizeof text, "schema_version: 1\nbase: middle.yaml\n%s", row[i].text);
+        T_OK(load(&c, write_file(row[i].file, text)));
+        T_STR(c.name, row[i].name);
+        hw_machine_fini(&c);
+    }
+    struct hw_machine c;
+    T_OK(load(&c, write_file("far.yaml", "schema_version: 1\nbase: fast.yaml\n")));
+    T_STR(c.name, "far"); /* its clock is not that of Middle, whose name it would have */
+    hw_machine_fini(&c);
+    T_EQ(wsc_mem_in_use(WSC_MEM_CONF), 0);
 }
 
 static void check_error(const char *path, const char *says)
