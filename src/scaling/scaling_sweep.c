@@ -264,7 +264,7 @@ enum wsc_err scaling_refuse_other_modes(const struct zoo_params *params)
                   zoo_params_place(params, "runconfig.mode")),
         mode == ZOO_EVAL ? "wsc run --mode eval --numerics none, or a row of quantity eval_rate "
                            "for wsc validate --points"
-                         : "wsc run --mode generate --numerics none");
+                         : "wsc run --mode generate --prompt TEXT");
 }
 
 enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row **rows)
