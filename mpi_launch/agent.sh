@@ -11,8 +11,7 @@ set -u
 shared=$1
 shift
 mkdir -m 700 "$shared" || exit 1
-trap clean_up EXIT
-export OMPI_MCA_btl_vader_backing_directory="$shared" OMPI_MCA_orte_tmpdir_base="$shared"
+own_processes
 orted "$@" &
 daemon=$!
 trap 'kill -TERM "$daemon"' TERM HUP INT

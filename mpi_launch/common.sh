@@ -2,6 +2,10 @@
 # shellcheck shell=sh
 # What the launch scripts share; they source it.  Who does what is asked of `wsc ranks`.
 
+mpirun= # words of the launcher; none: the program is started without one
+shared= # folder with files of this start
+mark=   # NAME=VALUE in the environment of the processes of this job on this host
+
 # The program: $WSC, or else the build of the tree $1, an installation around it, the PATH.
 find_wsc() {
     for candidate in "$1/build/wsc" "$1/../../bin/wsc" "$(command -v wsc)"; do
@@ -111,21 +115,43 @@ refuse_late() { # OPTION...
 }
 
 # Shared memory and mpirun's own files in a folder that goes even when mpirun was killed: $shared.
-# Its name in their environment is how the processes of this job on this host are known.
 own_folder() {
     shared=$(mktemp -d "${WSC_SHM:-/dev/shm}/wsc.XXXXXX" 2>/dev/null) || return 0
+    own_processes
+}
+own_processes() {
+    mark=OMPI_MCA_btl_vader_backing_directory=$shared
     trap clean_up EXIT
     export OMPI_MCA_btl_vader_backing_directory="$shared" OMPI_MCA_orte_tmpdir_base="$shared"
 }
 
-# What mpirun leaves when it is killed or crashes itself: shared memory, and ranks that were stopped.
+# In a job of a scheduler mpirun keeps its own folders, which are those of all nodes.
+own_folder_in_job() {
+    shared=$(mktemp -d "${TMPDIR:-/tmp}/wsc.XXXXXX" 2>/dev/null) || return 0
+    mark=WSC_LAUNCH=$shared
+    trap clean_up EXIT
+    export WSC_LAUNCH="$shared"
+}
+
+# What mpirun leaves when it is killed or crashes itself: ranks that were stopped or that still hold
+# the lock of the run's folder.  Waits until they have ended.
+end_processes() {
+    [ -n "$mark" ] || return 0
+    for second in 0 1 2 3 4 5; do
+        set -- /proc/[0-9]*/environ # before grep is one of them
+        processes=$(grep -ls "$mark" "$@")
+        [ -n "$processes" ] || return 0
+        [ "$second" -le 1 ] || sleep 1
+        for process in $processes; do
+            process=${process#/proc/}
+            kill -KILL "${process%/environ}" 2>/dev/null
+        done
+    done
+}
+
 # shellcheck disable=SC2317 # called by the trap
 clean_up() {
-    for process in /proc/[0-9]*; do
-        if grep -qs "OMPI_MCA_btl_vader_backing_directory=$shared" "$process/environ"; then
-            kill -KILL "${process#/proc/}" 2>/dev/null
-        fi
-    done
+    end_processes
     rm -rf "$shared"
 }
 
@@ -134,22 +160,23 @@ last_value() { # NAME FILE
     sed -n "s/.*\"$1\": *\\([-+0-9.eE]*\\).*/\1/p" "$2" | tail -n 1
 }
 
-# mpirun as a list of words, into $mpirun.  Open MPI's needs some to be quiet and to let an idle
-# rank's core do other work, which is the difference between minutes and hours where ranks outnumber
-# cores; MPICH's needs none.
+# mpirun as a list of words, into $mpirun.  Open MPI's needs some to let an idle rank's core do other
+# work, which is the difference between minutes and hours where ranks outnumber cores; MPICH's needs
+# none.
 find_mpirun() {
     case $(mpirun --version 2>&1) in
     *HYDRA*) mpirun=mpirun ;;
-    *) mpirun='mpirun --quiet --mca mpi_yield_when_idle 1' ;;
+    *) mpirun='mpirun --mca mpi_yield_when_idle 1' ;;
     esac
 }
-is_open_mpi() { [ "$mpirun" != mpirun ]; }
+is_open_mpi() { [ -n "$mpirun" ] && [ "$mpirun" != mpirun ]; }
 
 # Open MPI opens four files for each rank that it starts and some thirty for itself, and where they
 # are too many it waits forever: the limit is raised as far as it goes, or refused.  POSIX has ulimit
 # for sizes of files alone; every shell that is an sh has these options too.
 # shellcheck disable=SC3045
-enough_files() { # RANKS
+enough_files() { # RANKS_OF_A_HOST
+    is_open_mpi || return 0
     need=$(($1 * 4 + 40))
     for limit in "$(ulimit -n)" "$(ulimit -H -n)"; do
         if [ "$limit" = unlimited ] || [ "$limit" -ge "$need" ]; then
@@ -158,7 +185,7 @@ enough_files() { # RANKS
         fi
     done
     echo "$0: $1 ranks need $need open files, the limit is $limit; hint: ulimit -n $need," \
-        "or -n for fewer ranks" >&2
+        "or start fewer ranks" >&2
     exit 2
 }
 
@@ -173,6 +200,50 @@ forwarded_variables() {
 # a checkpoint.  Schedulers find the processes of a job by their session: not for them.
 # shellcheck disable=SC2034 # the scripts that source this file use it
 apart=$(command -v setsid)
+
+# Open MPI's mpirun reports the failure of a rank, of which wsc has written a line, in blocks between
+# two lines of dashes, and its own failures too.  Passes other lines on as they come.  Blocks of its
+# own failures go to $shared/launcher; $shared/wsc exists once a line came that is neither of
+# mpirun nor of the script.
+pass_lines_on() {
+    trap '' TERM USR1 INT HUP # which are for the others of the group; ended by the end of its input
+    block=
+    while IFS= read -r line || [ -n "$line" ]; do
+        case $block$line in
+        "$dashes") block=$line$newline ;;
+        "$dashes$newline"*"$dashes")
+            keep_block "$block$line$newline"
+            block=
+            ;;
+        "$dashes$newline"*) block=$block$line$newline ;;
+        'mpirun: '* | *'sent help message'* | *'Set MCA parameter "orte_base_help'*) ;;
+        '['*'] *** '*) printf '%s\n' "$line" >>"$shared/launcher" ;;
+        *)
+            printf '%s\n' "$line" >&2
+            case $line in "$0: "* | '['*:*) ;; *) : >"$shared/wsc" ;; esac
+            ;;
+        esac
+    done
+    printf %s "$block" >&2
+}
+newline='
+'
+dashes=--------------------------------------------------------------------------
+
+keep_block() { # TEXT
+    case $1 in
+    *"${newline}Primary job "* | *"${newline}mpirun detected that"*) ;;
+    *"${newline}mpirun noticed that"* | *"${newline}mpirun has exited"*) ;;
+    *"${newline}MPI_ABORT was invoked"*) ;;
+    *) printf %s "$1" >>"$shared/launcher" ;;
+    esac
+}
+
+# A launcher that failed before a rank could say why says so itself.
+report_launcher() { # STATUS
+    [ "$1" -eq 0 ] || [ -n "$asked" ] || [ -e "$shared/wsc" ] || [ ! -e "$shared/launcher" ] ||
+        cat "$shared/launcher" >&2
+}
 
 smaller() {
     if [ "$1" -lt "$2" ]; then echo "$1"; else echo "$2"; fi
@@ -219,21 +290,33 @@ watch_launcher() { # PID
     kill -KILL "$1" 2>/dev/null
 }
 
-# Run a command, and pass SIGTERM, SIGUSR1, SIGINT and SIGHUP on to it as SIGUSR1, which mpirun
-# forwards to all ranks: they write a checkpoint and end with status 5.  The same signal again ends at once.
-# Leaves the command's exit status in $status, and in $asked the signal that came.
-run_and_forward() { # COMMAND...
-    asked=
-    child=
-    for name in TERM USR1 INT HUP; do
-        # shellcheck disable=SC2064 # the name as it is now
-        trap "forward $name" "$name"
-    done
+# Run a command once, with what the launcher itself reports, until all of its processes have ended.
+# Leaves the command's exit status in $status.
+run_once() { # COMMAND...
+    if is_open_mpi && [ -n "$shared" ] && rm -f "$shared/wsc" "$shared/launcher" "$shared/stderr" &&
+        mkfifo "$shared/stderr" 2>/dev/null; then
+        pass_lines_on <"$shared/stderr" &
+        reader=$!
+        start_and_wait "$@" 2>"$shared/stderr"
+        end_processes
+        wait "$reader"
+        report_launcher "$status"
+    else
+        [ -z "$mpirun" ] || export OMPI_MCA_orte_execute_quiet=1
+        start_and_wait "$@"
+        end_processes
+    fi
+}
+
+start_and_wait() { # COMMAND...
     "$@" &
     child=$!
     [ -z "$asked" ] || kill -USR1 "$child" 2>/dev/null
-    watch_launcher "$child" &
-    watcher=$!
+    watcher=
+    if [ -n "$mpirun" ]; then # a program without a launcher may have children that end
+        watch_launcher "$child" &
+        watcher=$!
+    fi
     wait "$child"
     status=$?
     # A trapped signal ends `wait` early, with a status above 128, also when the child has ended by
@@ -247,9 +330,11 @@ run_and_forward() { # COMMAND...
         [ "$again" -ne "$status" ] || [ -n "$alive" ] || break
         status=$again
     done
-    trap - TERM USR1 INT HUP
-    kill -KILL "$watcher" 2>/dev/null
-    wait "$watcher" 2>/dev/null
+    child=
+    [ -z "$watcher" ] || {
+        kill -KILL "$watcher" 2>/dev/null
+        wait "$watcher" 2>/dev/null
+    }
 }
 
 forward() { # SIGNAL
@@ -274,15 +359,29 @@ stop_before_limit() { # PID LIMIT SECONDS
     [ "$2" -le "$3" ] || kill -USR1 "$1"
 }
 
-# Run a command again, at most $1 times, while it dies; $status is that of the last time.
+# Run a command, and again, at most $1 times, while it dies; $status is that of the last time.
+# SIGTERM, SIGUSR1, SIGINT and SIGHUP are passed on to it as SIGUSR1, which mpirun forwards to all
+# ranks: they write a checkpoint and end with status 5.  A second signal ends it at once.
+# Leaves in $asked the signal that came.
 run_with_restarts() { # TIMES COMMAND...
     times=$1
     shift
     restarts=0
+    asked=
+    child=
+    for name in TERM USR1 INT HUP; do
+        # shellcheck disable=SC2064 # the name as it is now
+        trap "forward $name" "$name"
+    done
+    run_while_it_dies "$@"
+    trap - TERM USR1 INT HUP
+}
+
+run_while_it_dies() { # COMMAND...
     while :; do
-        run_and_forward "$@"
-        { [ -z "$asked" ] && worth_a_restart "$status"; } || return
-        [ "$restarts" -lt "$times" ] || return
+        run_once "$@"
+        { [ -z "$asked" ] && worth_a_restart "$status"; } || return 0
+        [ "$restarts" -lt "$times" ] || return 0
         restarts=$((restarts + 1))
         echo "$0: wsc ended with status $status; restart $restarts of $times" >&2
     done
@@ -301,9 +400,13 @@ run_in_slurm_job() { # HOME OPTION...
     roles=$(count_ranks "$program" "$@") || exit
     id=slurm-${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-$$}}-${SLURM_ARRAY_TASK_ID:-0}
     find_mpirun
+    ranks=$(smaller "$roles" "${SLURM_NTASKS:-$roles}")
+    # "4(x2),3": tasks of each node
+    most=$(echo "${SLURM_TASKS_PER_NODE:-$ranks}" | tr , '\n' | sort -n | tail -n 1)
+    enough_files "$(smaller "$ranks" "${most%%(*}")"
+    own_folder_in_job
     # shellcheck disable=SC2086 # a list of words
-    run_with_restarts "$number" $mpirun \
-        -n "$(smaller "$roles" "${SLURM_NTASKS:-$roles}")" "$program" run --run_id "$id" "$@"
+    run_with_restarts "$number" $mpirun -n "$ranks" "$program" run --run_id "$id" "$@"
     [ -n "${SLURM_JOB_ID:-}" ] || return 0
     # The number of the last task of an array stands for all of its tasks.
     task=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}

@@ -9,7 +9,8 @@ usage() {
 usage: mpi_launch/hosts.sh HOSTFILE [-n RANKS] [--max-restarts K] [options of wsc run]
 
   HOSTFILE           one machine per line, NAME or NAME slots=N (the most ranks it may take; default:
-                     its cores); # begins a comment.  mpi_launch/hosts.example is one.
+                     its cores; several lines of a NAME add up); # begins a comment.
+                     mpi_launch/hosts.example is one.
   -n RANKS           MPI ranks (default: one per role), at most the sum of the slots; the results
                      are the same for every number
   --max-restarts K   start a run that died again, at most K times (default 0), on the machines that
@@ -40,7 +41,7 @@ esac
 ssh_options="-o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveCountMax=5"
 ssh_options="$ssh_options -o ServerAliveInterval=$(((patience + 4) / 5))"
 
-# "NAME SLOTS" or "NAME" for each machine of the file.
+# "NAME SLOTS" or "NAME" for each machine of the file; the slots of several lines add up.
 read_hosts() { # FILE
     awk -v script="$0" '
         { sub(/#.*/, "") }
@@ -49,9 +50,10 @@ read_hosts() { # FILE
             bad = 1
             exit
         }
-        NF { sub(/slots=/, "", $2); print $1, $2; n++ }
+        NF { sub(/slots=/, "", $2); if (!seen[$1]++) name[++n] = $1; slots[$1] += $2 }
         END {
             if (!bad && !n) printf "%s: %s: no machine in it\n", script, FILENAME
+            for (i = 1; !bad && i <= n; i++) print name[i], slots[name[i]] ? slots[name[i]] : ""
             exit bad || !n
         }' "$1"
 }
@@ -117,8 +119,9 @@ start() { # OPTION...
     slots=$(awk '{ sum += $2 } END { print sum }' "$work/alive")
     [ -z "$asked_ranks" ] || [ "$slots" -ge "$ranks" ] ||
         echo "$0: -n $ranks: the machines that answer have $slots slots; that many ranks start" >&2
+    enough_files "$(sed 's/.*=//' "$work/ranks" | sort -n | tail -n 1)"
     # shellcheck disable=SC2046,SC2086 # lists of words
-    exec $apart mpirun --quiet $(forwarded_variables) --hostfile "$work/ranks" --bind-to none --leave-session-attached \
+    exec $apart mpirun $(forwarded_variables) --hostfile "$work/ranks" --bind-to none --leave-session-attached \
         --mca mpi_yield_when_idle 1 --mca plm_rsh_no_tree_spawn 1 \
         --mca plm_rsh_args "$ssh_options" \
         --mca orte_launch_agent "'$home/mpi_launch/agent.sh' '$shared'" "$program" run "$@"

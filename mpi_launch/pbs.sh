@@ -6,6 +6,7 @@
 #   qsub -l select=2:ncpus=16:mpiprocs=16 \
 #       -v WSC_ARGS='--params configs/params/gpt3_111m.yaml --num_csx 16' mpi_launch/pbs.sh
 #
+# Paths are relative to the folder of qsub; WSC_HOME=FOLDER names another tree or an installation.
 # As many ranks are started as the job has slots, at most one per role.  A run that dies is started
 # again, at most WSC_MAX_RESTARTS times (default 3), and resumes from its newest good checkpoint.
 # WSC_STOP_SECONDS (default 120) before the time limit the script asks the run for a checkpoint; it
@@ -18,7 +19,8 @@
 set -u
 
 home=${WSC_HOME:-${PBS_O_WORKDIR:?submit with qsub, or set WSC_HOME}}
-cd "$home" || exit 2
+home=$(cd "$home" && pwd) || exit 2
+cd "${PBS_O_WORKDIR:-$home}" || exit 2
 . "$home/mpi_launch/common.sh"
 
 # The walltime of the job in seconds; nothing where PBS does not say.
@@ -43,12 +45,15 @@ program=$(find_wsc "$home") || exit 2
 roles=$(count_ranks "$program" "$@") || exit
 slots=$(wc -l <"${PBS_NODEFILE:?not inside a PBS job}")
 find_mpirun
+ranks=$(smaller "$roles" "$slots")
+enough_files "$(smaller "$ranks" "$(sort "$PBS_NODEFILE" | uniq -c | sort -n | awk 'END { print $1 }')")"
 hosts=--hostfile
 is_open_mpi || hosts=-f
 stop_before_limit $$ "$(seconds_of_job)" "$stop" &
 timer=$!
+own_folder_in_job
 # shellcheck disable=SC2046,SC2086 # lists of words
 run_with_restarts "$number" $mpirun $(forwarded_variables) \
-    "$hosts" "$PBS_NODEFILE" -n "$(smaller "$roles" "$slots")" "$program" run --run_id "pbs-${PBS_JOBID:-$$}" "$@"
+    "$hosts" "$PBS_NODEFILE" -n "$ranks" "$program" run --run_id "pbs-${PBS_JOBID:-$$}" "$@"
 kill -KILL "$timer" 2>/dev/null
 exit "$status"

@@ -149,6 +149,24 @@ TEST(launch, pbs_leaves_patterns_as_they_are)
     CU_ASSERT(was_called_with("mpirun.words", " --model_dir README* "));
 }
 
+/* The paths of a job are relative to where it was submitted; the program is that of WSC_HOME. */
+TEST(launch, pbs_stays_in_the_folder_of_the_job)
+{
+    char environment[512], said[256];
+    CU_ASSERT_FATAL(spawn_ok("d=%s/submitted && mkdir $d && cp configs/params/tiny.yaml $d/my.yaml "
+                             "&& echo node01 >$d/nodes && printf '#!/bin/sh\\n[ \"$1\" = "
+                             "--version ] || pwd >%s/mpirun.words\\n' >$d/mpirun && "
+                             "chmod +x $d/mpirun",
+                             stand_ins(), stand_ins()));
+    (void)snprintf(environment, sizeof environment,
+                   "PBS_O_WORKDIR=%s/submitted PBS_NODEFILE=%s/submitted/nodes WSC_HOME=. "
+                   "WSC_ARGS='--params my.yaml'; PATH=$PBS_O_WORKDIR:$PATH",
+                   stand_ins(), stand_ins());
+    T_EQ(launch(environment, "sh mpi_launch/pbs.sh", NULL), 0);
+    written("mpirun.words", said, sizeof said);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "/submitted "));
+}
+
 /* PBS signals all processes of a job at once, mpirun too: the script asks before the limit. */
 TEST(launch, pbs_asks_for_a_checkpoint_before_the_time_limit)
 {
@@ -214,7 +232,7 @@ TEST(launch, a_limit_of_open_files_is_raised_or_refused)
     char *said = NULL;
     T_EQ(launch("ROOM=1; ulimit -n 80", "mpi_launch/local.sh -n 17 " TINY, &said), 2);
     CU_ASSERT_PTR_NOT_NULL(strstr(said, "17 ranks need 108 open files, the limit is 80; hint: "
-                                        "ulimit -n 108, or -n for fewer ranks"));
+                                        "ulimit -n 108, or start fewer ranks"));
     free(said);
     char words[64];
     written("mpirun.words", words, sizeof words);
@@ -223,6 +241,37 @@ TEST(launch, a_limit_of_open_files_is_raised_or_refused)
     CU_ASSERT(was_called_with("mpirun.words", " -n 10 "));
     T_EQ(launch("ROOM=1; ulimit -S -n 80", "mpi_launch/local.sh -n 17 " TINY, NULL), 0);
     CU_ASSERT(was_called_with("mpirun.words", " -n 17 "));
+}
+
+/* Of the ranks of several hosts only those of one host need files of its mpirun or daemon. */
+TEST(launch, open_files_are_checked_by_the_ranks_of_a_host)
+{
+    static const struct {
+        const char *environment, *command;
+        int status;
+    } job[] = {
+        {"SLURM_NTASKS=17", "sh mpi_launch/slurm.sbatch " TINY, 2},
+        {"SLURM_NTASKS=17 SLURM_TASKS_PER_NODE='4(x2),9'", "sh mpi_launch/slurm.sbatch " TINY, 0},
+        {"NODES=one", "sh mpi_launch/pbs.sh", 2},
+        {"NODES=two", "sh mpi_launch/pbs.sh", 0},
+        {"LC_ALL=C", "mpi_launch/hosts.sh $STAND_INS/one " TINY, 2},
+        {"LC_ALL=C", "mpi_launch/hosts.sh $STAND_INS/two " TINY, 0}};
+    CU_ASSERT_FATAL(spawn_ok("cd %s && yes node01 | head -n 17 >nodes.one && "
+                             "{ head -n 9 nodes.one; yes node02 | head -n 8; } >nodes.two && "
+                             "echo node01 slots=17 >one && "
+                             "printf 'node01 slots=9\\nnode02 slots=8\\n' >two",
+                             stand_ins()));
+    for (int i = 0; i < (int)(sizeof job / sizeof *job); i++) {
+        char environment[400], *said;
+        (void)snprintf(environment, sizeof environment,
+                       "STAND_INS=%s SLURM_SUBMIT_DIR=$PWD PBS_O_WORKDIR=$PWD WSC_ARGS='" TINY
+                       "' %s; export PBS_NODEFILE=$STAND_INS/nodes.${NODES:-one}; ulimit -n 80",
+                       stand_ins(), job[i].environment);
+        T_EQ(launch(environment, job[i].command, &said), job[i].status);
+        T_EQ(strstr(said, "17 ranks need 108 open files, the limit is 80") != NULL,
+             job[i].status == 2);
+        free(said);
+    }
 }
 
 /* Processes that have no role would all start before the first of them can say so. */
@@ -412,6 +461,18 @@ TEST(launch, ranks_are_shared_among_the_hosts_that_answer)
         CU_ASSERT(was_called_with("mpirun.words", " -x WSC_STALL_SECONDS "));
         free(said);
     }
+}
+
+/* Open MPI takes a name that comes twice for a mistake. */
+TEST(launch, slots_of_a_repeated_host_add_up)
+{
+    char command[256];
+    CU_ASSERT(spawn_ok("printf 'node01 slots=4\\nnode02\\nnode01 slots=2\\nnode02\\n' >%s/twice",
+                       stand_ins()));
+    (void)snprintf(command, sizeof command, "mpi_launch/hosts.sh %s/twice -n 14 " TINY,
+                   stand_ins());
+    T_EQ(launch("LC_ALL=C", command, NULL), 0);
+    CU_ASSERT(was_called_with("mpirun.hosts", " node01 slots=6 node02 slots=8 "));
 }
 
 /* mpirun hands its words for other machines to their shell. */

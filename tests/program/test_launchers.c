@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Failures of the launcher itself: what the scripts report of it, what it leaves, and what does not
+ * need one.  The last stand-ins for mpirun are scripts; the other tests start Open MPI's own. */
+#include "../support/test.h"
+#include "small_job.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TINY "--params configs/params/tiny.yaml --num_csx 2 --max_steps 2"
+/* The tests' own environment keeps mpirun quiet; a user's does not. */
+#define LOUD "unset OMPI_MCA_orte_execute_quiet; "
+
+/* What mpirun says of its own failure is shown: no rank could. */
+TEST(launchers, own_failure_of_the_launcher_is_reported)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              LOUD "OMPI_MCA_rmaps_base_mapping_policy=nosuch mpi_launch/local.sh -n 2 " TINY
+                   " --model_dir %s",
+              job_path("no_policy"));
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "\n  Policy: nosuch\n"));
+    T_EQ(r.n_left, 0);
+    spawn_free(&r);
+}
+
+/* Of a rank that reported its error mpirun's own report is not shown. */
+TEST(launchers, error_of_a_run_is_one_line)
+{
+    struct spawn_result r;
+    spawn_run(&r, LOUD "mpi_launch/local.sh -n 2 " TINY " --no_such_option 1");
+    T_EQ(r.status, 2);
+    CU_ASSERT(!strncmp(r.err, "wsc: error: --no_such_option", 28));
+    T_EQ(strchr(r.err, '\n') - r.err + 1, strlen(r.err));
+    spawn_free(&r);
+}
+
+/* Blocks of dashes, lines of ranks and of mpirun, in one stream. */
+TEST(launchers, lines_of_ranks_are_told_from_those_of_the_launcher)
+{
+    static const struct {
+        const char *words, *shown;
+    } stream[] = {
+        {"$d\\nPrimary job  terminated normally, but\\n$d\\n", ""},
+        {"$d\\nThere are not enough slots\\n$d\\n", "There are not enough slots"},
+        {"wsc: error: no\\n$d\\nThere are not enough slots\\n$d\\n", "wsc: error: no\n"},
+        {"[n:1] *** An error occurred\\n[n:1] warned\\n", "[n:1] warned\n[n:1] *** An error"},
+        {"mpirun: Forwarding signal 10 to job\\nhalf", "half\n"},
+    };
+    for (int i = 0; i < (int)(sizeof stream / sizeof *stream); i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  ". mpi_launch/common.sh; mpirun='mpirun --mca x'; own_folder; "
+                  "d=$(printf '%%074d' 0 | tr 0 -); "
+                  "speak() { printf -- \"%s\" >&2; return 1; }; run_with_restarts 0 speak; "
+                  "exit $status",
+                  stream[i].words);
+        T_EQ(r.status, 1);
+        if (*stream[i].shown) CU_ASSERT_PTR_NOT_NULL(strstr(r.err, stream[i].shown));
+        if (!*stream[i].shown) T_STR(r.err, "");
+        T_EQ(strstr(r.err, "There are not") != NULL, i == 1);
+        spawn_free(&r);
+    }
+}
+
+/* Only mpirun is ended when its children are gone: a program may have helpers that end. */
+TEST(launchers, a_program_without_a_launcher_is_not_watched)
+{
+    for (int watched = 0; watched < 2; watched++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  ". mpi_launch/common.sh; mpirun=%s; watch_launcher() { echo watched; }; "
+                  "run_with_restarts 0 sleep 1; exit $status",
+                  watched ? "mpirun" : "");
+        T_EQ(r.status, 0);
+        T_STR(r.out, watched ? "watched\n" : "");
+        spawn_free(&r);
+    }
+}
+
+/* mpirun is killed and leaves a rank: it has ended when the run starts again. */
+TEST(launchers, ranks_of_a_killed_launcher_end_before_the_restart)
+{
+    static const char *const script[] = {"mpi_launch/local.sh -n 2 --max-restarts 1 " TINY,
+                                         "SLURM_NTASKS=2 mpi_launch/slurm.sbatch " TINY,
+                                         "mpi_launch/pbs.sh"};
+    const char *dir = job_path("killed_launcher");
+    CU_ASSERT_FATAL(spawn_ok(
+        "mkdir %s && cd %s && yes localhost | head -n 2 >nodes && printf '#!/bin/sh\\n"
+        "[ \"$1\" != --version ] || exec echo \"mpirun (Open MPI) 4.1.4\"\\n"
+        "if [ -e %s/rank ]; then grep -qs sleep /proc/$(cat %s/rank)/cmdline && exit 2; exit 0; "
+        "fi\\nsleep 100 &\\necho $! >%s/rank\\nkill -KILL $$\\n' >mpirun && chmod +x mpirun",
+        dir, dir, dir, dir, dir));
+    for (int i = 0; i < (int)(sizeof script / sizeof *script); i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "rm -f %s/rank; PATH=%s:$PATH; export WSC_ARGS='" TINY "' PBS_O_WORKDIR=$PWD "
+                  "PBS_NODEFILE=%s/nodes SLURM_SUBMIT_DIR=$PWD; %s",
+                  dir, dir, dir, script[i]);
+        T_EQ(r.status, 0);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "wsc ended with status 137; restart 1 of"));
+        T_EQ(r.n_left, 0);
+        spawn_free(&r);
+    }
+}
