@@ -54,7 +54,10 @@ enum wsc_err job_stop_here(struct job_state *s)
     enum wsc_err rc = WSC_RAISE(WSC_INTERRUPTED, "stopped by %s after step %lld of %lld",
                                 wsc_stop_name(s->stop.signal), (long long)s->at.step,
                                 (long long)s->run.last_step);
-    if (!saves) return wsc_err_hint(rc, "no checkpoint was written, as runconfig asks for none");
+    if (!saves)
+        return wsc_err_hint(rc, "no checkpoint was written, as %s",
+                            s->job->values ? "runconfig asks for none"
+                                           : "--numerics none computes no weights");
     const struct store_folder folder = job_folder(s);
     char *path = NULL;
     TRY(store_step_path(&folder, s->at.step, &path));

@@ -25,8 +25,7 @@ static int64_t eval_every(const struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     if (!job_evaluates(s)) return 0;
-    if (rc->eval_fraction > 0)
-        return (int64_t)ceil(rc->eval_fraction * (double)s->run.last_step);
+    if (rc->eval_fraction > 0) return (int64_t)ceil(rc->eval_fraction * (double)s->run.last_step);
     return rc->eval_frequency;
 }
 
@@ -173,6 +172,7 @@ static enum wsc_err meet_faults(struct job_state *s, bool *again)
     TRY(cluster_make_masks(s->cluster));
     cluster_faults_restored(s->cluster, (struct vtime){.ps = lost}, change.recovery_ps);
     s->at.repeated_steps += before - s->at.step;
+    job_rate_take_back(&s->log.rate, (before - s->at.step) * s->train.batch.batch_size);
     return WSC_OK;
 }
 
