@@ -388,6 +388,10 @@ enum wsc_err hw_constant_read(const struct hw_constant *constant, const char *te
 /** Write @p value (base units) with its unit into @p text; a quantity with more than four digits is
  *  rounded to four. 48 bytes are enough. */
 void hw_constant_write(const struct hw_constant *constant, double value, char *text, size_t size);
+/** Write @p value (base units) with its unit into @p text, with as many digits as
+ * hw_constant_read() needs to read the value that hw_constant_set() sets. 48 bytes are enough. */
+void hw_constant_write_exact(const struct hw_constant *constant, double value, char *text,
+                             size_t size);
 /** The value of @p constant in @p cluster, base units. */
 double hw_constant_get(const struct hw_constant *constant, const struct hw_machine *cluster);
 /** Set @p constant to @p value (base units), rounded if it is a whole number. Sources are not

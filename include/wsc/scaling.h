@@ -60,18 +60,23 @@ struct scaling_row {
 /** The rows of a sweep on one variant of the machine; made by scaling_effects(), scaling_faults()
  *  and scaling_vary(). */
 struct scaling_variant {
-    char name[160];          /**< "all", "without jitter", "1 us" */
+    char name[160];          /**< "all", "without jitter", "1 us"; different for each variant */
     double value;            /**< value of the varied constant, base units; otherwise 0 */
     struct scaling_row *row; /**< owned; n_models x n_counts, models first */
+    char exact[48];          /**< value with all its digits and its unit; "": it is the name */
 };
 /** One uncertain constant and its effect on a curve. */
 struct scaling_constant {
     const char *key, *kind; /**< static */
-    /** The value, and the ends of its range, with units. */
+    /** The value, and the ends of its range, with units, to four digits. */
     char value[48], low[48], high[48];
     /** tokens/s with the constant at the low and at the high end of its range, relative to the
      *  curve, by number of systems; NaN when the model does not fit. Owned. */
     double *at_low, *at_high;
+    /** The value and the ends of its range with all their digits. */
+    struct {
+        char value[48], low[48], high[48];
+    } exact;
 };
 /** The uncertainty band of a curve and the effect of each uncertain constant. */
 struct scaling_sensitivity {

@@ -69,8 +69,8 @@ enum wsc_err hw_constant_read(const struct hw_constant *constant, const char *te
     return WSC_RAISE(WSC_CONFIG, "cluster.%s: %s", constant->path, why);
 }
 
-/* A long number in the largest unit that leaves something before the point. */
-static void write_short(enum wsc_unit unit, double value, char *text, size_t size)
+/* A number of so many digits in the largest unit that leaves something before the point. */
+static void write_short(enum wsc_unit unit, double value, int digits, char *text, size_t size)
 {
     static const struct {
         enum wsc_unit unit;
@@ -87,21 +87,43 @@ static void write_short(enum wsc_unit unit, double value, char *text, size_t siz
                   {WSC_UNIT_FLOPS, 1e12, "TFLOP/s"}, {WSC_UNIT_PARAMS_RATE, 1, "params/s"}};
     for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++)
         if (suffix[i].unit == unit && value >= suffix[i].factor) {
-            (void)snprintf(text, size, "%.4g %s", value / suffix[i].factor, suffix[i].name);
+            (void)snprintf(text, size, "%.*g %s", digits, value / suffix[i].factor, suffix[i].name);
             return;
         }
 }
 
-void hw_constant_write(const struct hw_constant *constant, double value, char *text, size_t size)
+/* With at most so many digits; a plain number has two more, a whole one all. */
+static void write_digits(const struct conf_key *key, double value, int digits, char *text,
+                         size_t size)
 {
-    const struct conf_key *key = key_of(constant);
-    const size_t most_digits = 4;
     if (key->type == CONF_T_QUANTITY) {
         wsc_units_format(key->unit, llround(value), text, size);
-        if (strspn(text, "0123456789") > most_digits) write_short(key->unit, value, text, size);
-        return;
+        if (strspn(text, "0123456789") > (size_t)digits)
+            write_short(key->unit, value, digits, text, size);
+    } else if (key->type == CONF_T_INT) {
+        (void)snprintf(text, size, "%.0f", value);
+    } else {
+        (void)snprintf(text, size, "%.*g", digits + 2, value);
     }
-    (void)snprintf(text, size, key->type == CONF_T_INT ? "%.0f" : "%.6g", value);
+}
+
+enum { FEW_DIGITS = 4, ALL_DIGITS = 17 };
+
+void hw_constant_write(const struct hw_constant *constant, double value, char *text, size_t size)
+{
+    write_digits(key_of(constant), value, FEW_DIGITS, text, size);
+}
+
+void hw_constant_write_exact(const struct hw_constant *constant, double value, char *text,
+                             size_t size)
+{
+    const struct conf_key *key = key_of(constant);
+    const double exact = constant->whole ? round(value) : value;
+    double read = NAN;
+    for (int digits = FEW_DIGITS; digits <= ALL_DIGITS && read != exact; digits++) {
+        write_digits(key, exact, digits, text, size);
+        if (read_number(key, text, &read)) read = NAN;
+    }
 }
 
 /* ---- get, set -------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ static enum wsc_err write_variants(const char *dir, const char *name, const char
     wsc_text_add(&t, "%s,model,num_csx,tokens_per_s,step_time_ps,against_first\n", first);
     for (int k = 0; k < n; k++)
         for (int i = 0; i < n_rows; i++) {
-            out_text_csv(&t, v[k].name);
+            out_text_csv(&t, *v[k].exact ? v[k].exact : v[k].name);
             wsc_text_add(&t, ",");
             out_text_csv(&t, v[k].row[i].model);
             wsc_text_add(&t, ",%lld", (long long)v[k].row[i].num_csx);
@@ -67,12 +67,10 @@ static void add_variant_row(struct out_table *table, const struct scaling_varian
     }
 }
 
-/* The model of row @p first: a row per variant, a column per node count. */
-static enum wsc_err print_model(const struct report_scaling *s, const struct scaling_variant *v,
-                                int n, const char *what, int first)
+/* A block of @p columns node counts from row @p first: a row per variant. */
+static enum wsc_err print_counts(const struct report_scaling *s, const struct scaling_variant *v,
+                                 int n, const char *what, int first, int columns)
 {
-    const int n_counts = end_of_model(s, first) - first;
-    const int columns = n_counts < MOST_COLUMNS ? n_counts : MOST_COLUMNS;
     char align[MOST_COLUMNS + 2] = "l", text[MOST_COLUMNS][32];
     const char *head[MOST_COLUMNS + 1] = {what};
     struct out_table *table;
@@ -90,12 +88,15 @@ static enum wsc_err print_model(const struct report_scaling *s, const struct sca
     return rc;
 }
 
-/* A table for each model. */
+/* A table for each model, in blocks of node counts. */
 static enum wsc_err print_variants(const struct report_scaling *s, const struct scaling_variant *v,
                                    int n, const char *what)
 {
-    for (int first = 0; first < s->n_rows; first = end_of_model(s, first))
-        TRY(print_model(s, v, n, what, first));
+    for (int first = 0, end = 0; first < s->n_rows; first = end) {
+        const int end_here = end_of_model(s, first);
+        end = end_here - first < MOST_COLUMNS ? end_here : first + MOST_COLUMNS;
+        TRY(print_counts(s, v, n, what, first, end - first));
+    }
     return WSC_OK;
 }
 
@@ -189,7 +190,7 @@ static enum wsc_err write_sensitivity(const char *dir, const struct report_scali
                 const struct scaling_constant *c = &one->constant[k];
                 out_text_csv(&t, one->model);
                 wsc_text_add(&t, ",%lld,%s,%s,%s,%s,%s", (long long)one->num_csx[i], c->key,
-                             c->kind, c->value, c->low, c->high);
+                             c->kind, c->exact.value, c->exact.low, c->exact.high);
                 out_text_csv_real(&t, c->at_low[i]);
                 out_text_csv_real(&t, c->at_high[i]);
                 wsc_text_add(&t, "\n");
@@ -243,7 +244,7 @@ static enum wsc_err print_sensitivity(const struct scaling_sensitivity *s)
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     if (!rc)
-        (void)printf("  together, as independent: %s to %s\n",
+        (void)printf("  together, with the correlation of calibrated constants: %s to %s\n",
                      out_change(low, 1, s->below[last] - 1),
                      out_change(high, 1, s->above[last] - 1));
     return rc;

@@ -7,6 +7,7 @@
 #include <wsc/mem.h>
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- variants -------------------------------------------------------------------------------- */
 
@@ -126,6 +127,7 @@ static enum wsc_err run_value(const struct scaling_sweep *sweep,
         (void)snprintf(v->name, sizeof v->name, "%lld", (long long)s.global_batch);
     } else {
         hw_constant_write(&values->constant, v->value, v->name, sizeof v->name);
+        hw_constant_write_exact(&values->constant, v->value, v->exact, sizeof v->exact);
         TRY(hw_constant_set(&values->constant, &cluster, v->value));
     }
     return run_variant(&s, &cluster, v);
@@ -142,6 +144,22 @@ static enum wsc_err of_value(enum wsc_err rc, const struct scaling_values *value
     return WSC_RAISE(rc, "--sweep %s%s=%s: %s", prefix, values->constant.path, value, why);
 }
 
+/* Values that look equal with few digits get all of them. */
+static void tell_apart(struct scaling_variant *variants, int n)
+{
+    for (int i = 0; i < n; i++) {
+        bool twice = false;
+        for (int k = i + 1; k < n; k++) {
+            if (strcmp(variants[k].name, variants[i].name) != 0) continue;
+            if (!*variants[k].exact || !strcmp(variants[k].exact, variants[i].exact)) continue;
+            (void)snprintf(variants[k].name, sizeof variants[k].name, "%s", variants[k].exact);
+            twice = true;
+        }
+        if (twice)
+            (void)snprintf(variants[i].name, sizeof variants[i].name, "%s", variants[i].exact);
+    }
+}
+
 enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scaling_values *values,
                           struct scaling_variant **variants, int *n)
 {
@@ -153,6 +171,7 @@ enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scalin
         rc = run_value(sweep, values, i, &(*variants)[i]);
         rc = of_value(rc, values, (*variants)[i].name);
     }
+    if (!rc) tell_apart(*variants, *n);
     if (rc) scaling_variants_free(variants, *n);
     return rc;
 }

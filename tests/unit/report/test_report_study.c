@@ -12,14 +12,28 @@
 enum { N_ROWS = 2 };
 
 static struct scaling_row rows[3][N_ROWS];
-static struct scaling_variant variant[] = {
-    {"all", 1, rows[0]}, {"without, \"jitter\"", 10, rows[1]}, {"none of them", 100, rows[2]}};
+static struct scaling_variant variant[] = {{"all", 1, rows[0], ""},
+                                           {"without, \"jitter\"", 10, rows[1], ""},
+                                           {"none of them", 100, rows[2], ""}};
 static double low[] = {1, 0.9}, high[] = {1, 1.05}, unfit[] = {NAN, NAN}, one[] = {1, 1},
               below[] = {1, 0.9}, above[] = {1, 1.05}, rates[] = {100, 390};
 static int64_t counts[] = {1, 4};
-static struct scaling_constant constant[] = {
-    {"wafer.sram_per_pe", "assumed", "48 KiB", "1 KiB", "96 KiB", unfit, one},
-    {"wafer.clock", "documented", "1 GHz", "800 MHz", "1.2 GHz", low, high}};
+static struct scaling_constant constant[] = {{"wafer.sram_per_pe",
+                                              "assumed",
+                                              "48 KiB",
+                                              "1 KiB",
+                                              "96 KiB",
+                                              unfit,
+                                              one,
+                                              {"48 KiB", "1 KiB", "96 KiB"}},
+                                             {"wafer.clock",
+                                              "documented",
+                                              "1 GHz",
+                                              "800 MHz",
+                                              "1.2 GHz",
+                                              low,
+                                              high,
+                                              {"1 GHz", "800 MHz", "1.2 GHz"}}};
 static const struct scaling_sensitivity sensitivity = {"m",   counts, below,    above,
                                                        rates, 2,      constant, 2};
 static const struct scaling_training training = {"m",  50,   4,     5.12e9, 93600, 7.2e9, 8e20,
@@ -127,7 +141,7 @@ TEST(report_study, tables_on_stdout)
         "without, \"jitter\"  125 +25.00 %  488 +25.00 %",
         "wafer.clock        documented   1 GHz  800 MHz  1.2 GHz     -10.000 %  +5.000 %",
         "does not fit",
-        "together, as independent: -10.0 % to +5.0 %",
+        "together, with the correlation of calibrated constants: -10.0 % to +5.0 %",
         "m            4  5.12 B  26 h       0.50 %       1.00 %    2.00 %  2.00 MWh  8e+20",
         "MODULE NAME        CSX TIME (in ms)  % CSX TIME",
         "model.lm_head.fwd             0.000       70.00",
