@@ -238,7 +238,10 @@ struct validation_fitted {
     unsigned machines;      /**< machines on which it was fitted, one bit each */
     char value[48];         /**< with unit */
     char error[48];         /**< standard error with unit; "" if the points do not determine it */
-    char low[48], high[48]; /**< value -/+ two standard errors, limited to the key's range */
+    char low[48], high[48]; /**< value -/+ two standard errors, limited to the search range */
+    /** The search ended at an end of its range, which then is "LOW..HIGH": the value is no fit and
+     *  has no standard error; "": it did not. */
+    char end_of[100];
 };
 /** The result of a fit. */
 struct validation_fit {

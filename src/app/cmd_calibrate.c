@@ -175,12 +175,23 @@ static enum wsc_err write_machine(const struct app_calibrate *o, const struct ap
     return WSC_OK;
 }
 
+/* A constant at the end of its range would be better outside. */
+static void warn_of_ends(const struct validation_fit *fit)
+{
+    for (int i = 0; i < fit->n_constants; i++)
+        if (*fit->constant[i].end_of)
+            WSC_WARNING("%s = %s is at the end of its search range %s: it is not fitted, and has "
+                        "no standard error",
+                        fit->constant[i].path, fit->constant[i].value, fit->constant[i].end_of);
+}
+
 /* What rank 0 does after it. */
 static enum wsc_err finish(const struct app_calibrate *o, const struct app_comparison *c,
                            const struct validation_calibration *fit,
                            const struct validation_protocol *protocol)
 {
     TRY(report_calibration_print(&fit->report));
+    warn_of_ends(&fit->report);
     if (o->leave_one_out) TRY(report_protocol_print(protocol));
     for (int m = 0; m < fit->report.n_machines; m++) {
         struct hw_machine machine;

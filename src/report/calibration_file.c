@@ -51,7 +51,10 @@ static WSC_CHECKED enum wsc_err print_constants(const struct validation_fit *c)
         wsc_text_free(&on);
         out_table_cell(table, "%s", f->value);
         out_table_cell(table, "%s", *f->error ? f->error : "-");
-        out_table_cell(table, "%s", *f->error ? "" : "the points do not tell this constant");
+        if (*f->end_of)
+            out_table_cell(table, "at the end of its search range %s", f->end_of);
+        else
+            out_table_cell(table, "%s", *f->error ? "" : "the points do not tell this constant");
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
@@ -180,9 +183,13 @@ static void add_source(struct wsc_text *t, const struct validation_fit *c, int i
                  100 * c->threshold, c->n_points);
     for (int k = 0; k < c->n_points; k++)
         wsc_text_add(t, "%s%s", k ? ", " : "", c->point[k]->id);
-    wsc_text_add(t, "): standard error %s, deviation of the residuals %.1f %%",
-                 *c->constant[i].error ? c->constant[i].error : "not determined by the points",
-                 100 * c->sigma);
+    const struct validation_fitted *f = &c->constant[i];
+    if (*f->end_of)
+        wsc_text_add(t, "): at the end of its search range %s", f->end_of);
+    else
+        wsc_text_add(t, "): standard error %s",
+                     *f->error ? f->error : "not determined by the points");
+    wsc_text_add(t, ", deviation of the residuals %.1f %%", 100 * c->sigma);
 }
 
 static bool fitted_on(const struct validation_fit *c, int i, int machine)

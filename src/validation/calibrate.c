@@ -282,6 +282,13 @@ static void fill_constant(const struct validation_job *job, int k,
     const struct hw_constant *c = &job->constant[k];
     const double value = to_value(f, r->x[k]);
     write_constant(c, value, out->value, sizeof out->value);
+    if (value == f->low || value == f->high) {
+        char low[48], high[48];
+        hw_constant_write(c, f->low, low, sizeof low);
+        hw_constant_write(c, f->high, high, sizeof high);
+        (void)snprintf(out->end_of, sizeof out->end_of, "%s..%s", low, high);
+        return;
+    }
     /* An inverse that may be zero is a value that may be anything. */
     const bool determined = isfinite(r->standard_error[k]) && (!f->inverse || error < value);
     if (!determined) return;
