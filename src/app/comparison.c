@@ -6,6 +6,7 @@
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
+#include <wsc/scaling.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -158,6 +159,7 @@ enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_conf
     if (config->cluster_path) {
         TRY(app_load_cluster(NULL, config, &c->cluster, NULL));
         c->has_cluster = true;
+        TRY(scaling_refuse_passing_faults(&c->cluster));
     }
     warn_of_replaced(config);
     TRY(app_read_references(c->reference_dir, &rows, &n));

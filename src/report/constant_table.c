@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prints the constants of a machine with value, kind, source and uncertainty, as a table or as
- * JSON. `wsc inspect` calls it. */
+/* Prints the constants of a machine with value, kind, source and uncertainty, and its faults, as a
+ * table or as JSON. `wsc inspect` calls it. */
 #include <wsc/report.h>
 
 #include <string.h>
@@ -41,6 +41,8 @@ enum wsc_err report_constants_print(const struct hw_machine *c)
                  c->base ? ", based on " : "", c->base ? c->base : "", (unsigned long long)c->hash);
     TRY(print_table(c));
     print_counts(c);
+    for (int i = 0; i < c->faults.n; i++)
+        (void)printf("  fault %s\n", c->faults.item[i].text);
     return WSC_OK;
 }
 
@@ -64,6 +66,10 @@ enum wsc_err report_constants_print_json(const struct hw_machine *c)
         out_json_close(&j);
     }
     out_json_close(&j);
+    out_json_open_list(&j, "faults");
+    for (int i = 0; i < c->faults.n; i++)
+        out_json_str(&j, NULL, c->faults.item[i].text);
+    out_json_close_list(&j);
     out_json_close(&j);
     enum wsc_err rc = out_json_check(&j, c->file);
     if (!rc) (void)fputs(j.text.bytes, stdout);
