@@ -2,7 +2,8 @@
 /* Reads tokenizer.json of the Hugging Face tokenizers library, of the WordPiece kind: `model` has
  * the vocabulary as an object of tokens and ids, `normalizer` and `pre_tokenizer` are those of
  * BERT. Members that affect how a text is divided must be those of BERT, which wordpiece.c
- * implements; others (post processor, decoder, truncation) are ignored. wordpiece.c calls. */
+ * implements; others (post processor, decoder, truncation) are ignored. `added_tokens` may only
+ * name special tokens of the vocabulary. wordpiece.c calls. */
 #include "wordpiece_json.h"
 #include "json_documents.h"
 #include "text_stream.h"
@@ -15,6 +16,13 @@
 
 enum { TOKEN_BYTES = 512, MOST_TOKENS = 1 << 20, LONGEST_WORD = 100 };
 
+/* An entry of `added_tokens`, which the library matches in a text before it is divided. */
+struct added {
+    char *content; /* owned; NULL: not given */
+    int64_t id;
+    bool special;
+};
+
 /* State while a file is read. */
 struct reader {
     struct data_json json;
@@ -22,6 +30,8 @@ struct reader {
     bool lower;
     char **token; /* owned, each text owned, indexed by id; NULL: not read yet */
     int64_t n, room;
+    struct added *added; /* owned */
+    int64_t n_added, added_room;
     bool is_wordpiece, normalizes, splits;
 };
 typedef enum wsc_err (*member_fn)(struct reader *r, const char *name);
@@ -132,10 +142,63 @@ static enum wsc_err pre_tokenizer_member(struct reader *r, const char *name)
     return data_json_skip(&r->json);
 }
 
+/* ---- added tokens ---------------------------------------------------------------------------- */
+
+static enum wsc_err added_member(struct reader *r, const char *name)
+{
+    struct added *a = &r->added[r->n_added - 1];
+    char text[TOKEN_BYTES];
+    int c;
+    if (!strcmp(name, "id")) return data_json_index(&r->json, MOST_TOKENS - 1, &a->id);
+    if (!strcmp(name, "content") && !a->content) {
+        TRY(data_json_word(&r->json, text, sizeof text));
+        TRY_MEM(a->content, wsc_strdup(WSC_MEM_DATA, text));
+        return WSC_OK;
+    }
+    TRY(data_json_peek(&r->json, &c));
+    if (!strcmp(name, "special")) a->special = c == 't';
+    return data_json_skip(&r->json);
+}
+
+static enum wsc_err read_added(struct reader *r)
+{
+    bool more = true;
+    int c;
+    TRY(data_json_expect(&r->json, '['));
+    TRY(data_json_peek(&r->json, &c));
+    if (c == ']') return data_json_expect(&r->json, ']');
+    while (more) {
+        TRY_GROW(r->added, WSC_MEM_DATA, r->added_room, r->n_added + 1);
+        r->added[r->n_added++] = (struct added){.id = -1};
+        TRY(each_member(r, added_member));
+        TRY(data_json_more(&r->json, ']', &more));
+    }
+    return WSC_OK;
+}
+
+/* A token that the vocabulary does not have, or that is found inside words, would be divided. */
+static enum wsc_err check_added(const struct reader *r)
+{
+    for (int64_t i = 0; i < r->n_added; i++) {
+        const struct added *a = &r->added[i];
+        const char *content = a->content ? a->content : "";
+        const bool known = a->id >= 0 && a->id < r->n && !strcmp(r->token[a->id], content);
+        if (known && a->special) continue;
+        return wsc_err_hint(
+            WSC_RAISE(WSC_FORMAT, "%s: added_tokens: \"%s\" is %s", r->path, content,
+                      known ? "no special token" : "not in model.vocab with the same id"),
+            "supported: special tokens of model.vocab");
+    }
+    return WSC_OK;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
 static enum wsc_err file_member(struct reader *r, const char *name)
 {
     int c;
     TRY(data_json_peek(&r->json, &c));
+    if (c == '[' && !strcmp(name, "added_tokens")) return read_added(r);
     if (c != '{') return data_json_skip(&r->json);
     if (!strcmp(name, "model")) return each_member(r, model_member);
     if (!strcmp(name, "normalizer")) {
@@ -149,8 +212,6 @@ static enum wsc_err file_member(struct reader *r, const char *name)
     return data_json_skip(&r->json);
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
-
 static enum wsc_err read_file(struct reader *r)
 {
     TRY(data_stream_open(&r->json.stream, r->path, DATA_ERRORS_STRICT));
@@ -162,7 +223,7 @@ static enum wsc_err read_file(struct reader *r)
         if (!r->token[i])
             return WSC_RAISE(WSC_FORMAT, "%s: model.vocab: no token has id %lld", r->path,
                              (long long)i);
-    return WSC_OK;
+    return check_added(r);
 }
 
 static enum wsc_err join(const struct reader *r, char **lines, size_t *n)
@@ -195,6 +256,9 @@ enum wsc_err data_wordpiece_json(const char *path, bool lower, char **lines, siz
     for (int64_t i = 0; i < r.n; i++)
         wsc_free(r.token[i]);
     wsc_free(r.token);
+    for (int64_t i = 0; i < r.n_added; i++)
+        wsc_free(r.added[i].content);
+    wsc_free(r.added);
     data_stream_close(&r.json.stream);
     return rc;
 }

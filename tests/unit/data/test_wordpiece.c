@@ -23,10 +23,12 @@ static const char tokens[] =
 #define NORMAL                                                                                     \
     "{\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, "        \
     "\"strip_accents\": null, \"lowercase\": true}"
-#define FILE_OF(normalizer, splitter, model)                                                       \
+#define PADDING                              "{\"id\": 0, \"content\": \"[PAD]\", \"lstrip\": false, \"special\": true}"
+#define FILE_OF(normalizer, splitter, model) FILE_WITH(PADDING, normalizer, splitter, model)
+#define FILE_WITH(added, normalizer, splitter, model)                                              \
     "{\"version\": \"1.0\", \"truncation\": null, \"padding\": {\"a\": [1]}, \"added_tokens\": "   \
-    "[{\"id\": 0, \"content\": \"[PAD]\"}],\n \"normalizer\": " normalizer                         \
-    ", \"pre_tokenizer\": " splitter ", \"post_processor\": {\"type\": \"TemplateProcessing\"}, "  \
+    "[" added "],\n \"normalizer\": " normalizer ", \"pre_tokenizer\": " splitter                  \
+    ", \"post_processor\": {\"type\": \"TemplateProcessing\"}, "                                   \
     "\"decoder\": null, \"model\": " model "}\n"
 #define MODEL(vocab)                                                                               \
     "{\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"continuing_subword_prefix\": \"##\", "  \
@@ -61,6 +63,20 @@ TEST(wordpiece, a_tokenizer_json_gives_the_ids_of_its_vocab_txt)
     }
 }
 
+/* Ids of `[`, `mask` and `]`, which this vocabulary does not have. */
+TEST(wordpiece, a_special_token_in_a_text_is_divided)
+{
+    struct data_wordpiece *w = NULL;
+    int32_t ids[8];
+    int64_t n = 0;
+    T_OK(data_wordpiece_open(&w, put("vocab.txt", tokens), true));
+    data_wordpiece_encode(w, "[MASK]", 6, ids, 8, &n);
+    T_EQ(n, 3);
+    for (int i = 0; i < 3 && i < n; i++)
+        T_EQ(ids[i], 1);
+    data_wordpiece_close(&w);
+}
+
 TEST(wordpiece, a_tokenizer_that_cuts_otherwise_is_refused)
 {
     static const struct {
@@ -81,11 +97,20 @@ TEST(wordpiece, a_tokenizer_that_cuts_otherwise_is_refused)
         {FILE_OF(NORMAL, SPLIT, MODEL("{\"a\": 0, \"b\": 0}")), "two tokens have id 0"},
         {FILE_OF(NORMAL, SPLIT, MODEL("{\"a b\": 0}")), "a token with white space"},
         {FILE_OF(NORMAL, SPLIT, MODEL("{\"a\": 1.5}")), ":2:"},
-        {FILE_OF(NORMAL, SPLIT, MODEL("{\"a\": 0}")), "has no token [UNK]"},
+        {FILE_WITH("", NORMAL, SPLIT, MODEL("{\"a\": 0}")), "has no token [UNK]"},
         {FILE_OF(NORMAL, SPLIT, "{\"type\": \"WordPiece\", \"continuing_subword_prefix\": \"@@\"}"),
          "model.continuing_subword_prefix: \"@@\""},
         {FILE_OF(NORMAL, SPLIT, "{\"type\": \"WordPiece\", \"max_input_chars_per_word\": 50}"),
          "model.max_input_chars_per_word: must be 100"},
+        {FILE_WITH(PADDING ", {\"id\": 12, \"content\": \"[DOC]\", \"special\": true}", NORMAL,
+                   SPLIT, MODEL(VOCAB)),
+         "added_tokens: \"[DOC]\" is not in model.vocab with the same id; hint: supported: "},
+        {FILE_WITH("{\"id\": 4, \"content\": \"[PAD]\", \"special\": true}", NORMAL, SPLIT,
+                   MODEL(VOCAB)),
+         "added_tokens: \"[PAD]\" is not in model.vocab with the same id"},
+        {FILE_WITH("{\"content\": \"un\", \"id\": 5, \"special\": false}", NORMAL, SPLIT,
+                   MODEL(VOCAB)),
+         "added_tokens: \"un\" is no special token"},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct data_wordpiece *w = NULL;
