@@ -6,6 +6,7 @@
 #include "memoryx_mask.h"
 
 #include "memoryx_bits.h"
+#include "memoryx_mask_count.h"
 #include "memoryx_select.h"
 #include "memoryx_selected.h"
 
@@ -13,14 +14,6 @@
 
 #include <math.h>
 #include <string.h>
-
-int64_t memoryx_mask_count(const struct memoryx_part *s)
-{
-    int64_t n = 0;
-    for (int64_t w = 0; w < memoryx_mask_words(s->n); w++)
-        n += __builtin_popcountll(s->mask[w]);
-    return n;
-}
 
 /* ---- zeros outside --------------------------------------------------------------------------- */
 
@@ -172,5 +165,6 @@ enum wsc_err memoryx_run_masks(void *arg)
         if (mx->part[i].mask) memoryx_prune(mx, i);
         mx->part[i].mask_due = false;
     }
+    if (!rc) rc = memoryx_compare_masks(mx);
     return rc ? rc : memoryx_choose_selected(mx);
 }

@@ -15,8 +15,6 @@ static inline uint64_t memoryx_mask_stream(int tensor, int64_t update)
 }
 /* Seed of these random numbers: that of the entry of params, or of the run. */
 uint64_t memoryx_mask_seed(const struct memoryx *mx, const struct zoo_sparsity *entry);
-/* Number of elements in the mask of part @p s. */
-int64_t memoryx_mask_count(const struct memoryx_part *s);
 /* Set x[i] to +0.0 where the mask of @p s has no bit (NULL: nothing changes); x has part.n
  * elements. */
 void memoryx_mask_apply(const struct memoryx_part *s, float *x);

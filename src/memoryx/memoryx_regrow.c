@@ -8,8 +8,8 @@
  */
 #include "memoryx_regrow.h"
 
-#include "memoryx_exchange.h"
 #include "memoryx_mask.h"
+#include "memoryx_mask_count.h"
 #include "memoryx_select.h"
 
 #include <wsc/mem.h>
@@ -48,41 +48,13 @@ void memoryx_drop_gradients(struct memoryx *mx)
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-static enum wsc_err add_counts(const struct memoryx *mx, void *ctx, struct comm_buf *const *part,
-                               struct comm_buf **total)
-{
-    const int n = *(const int *)ctx;
-    TRY(comm_buf_create(mx->net->comm, total, n * (int64_t)sizeof(int64_t)));
-    int64_t *out = comm_buf_data(*total);
-    memset(out, 0, (size_t)n * sizeof *out);
-    for (int m = 0; m < mx->n_shards; m++)
-        for (int k = 0; k < n; k++)
-            out[k] += ((const int64_t *)comm_buf_data(part[m]))[k];
-    return WSC_OK;
-}
-
-/* Replace @p count (@p n > 0) by its sums over all shards. */
-static enum wsc_err add_over_shards(struct memoryx *mx, int64_t step, int64_t *count, int n)
-{
-    const struct memoryx_round round = {
-        .step = step, .index = MEMORYX_ROUND_SELECT, .combine = add_counts, .ctx = &n};
-    struct comm_buf *own = NULL, *total = NULL;
-    struct vtime ignored = {0};
-    TRY(comm_buf_create(mx->net->comm, &own, n * (int64_t)sizeof *count));
-    memcpy(comm_buf_data(own), count, (size_t)n * sizeof *count);
-    TRY(memoryx_exchange(mx, &round, own, &total, &ignored));
-    memcpy(count, comm_buf_data(total), (size_t)n * sizeof *count);
-    comm_buf_unref(&total);
-    return WSC_OK;
-}
-
 enum wsc_err memoryx_report_masks(struct memoryx *mx, int64_t step)
 {
     const int n = mx->net->model->n_tensors;
     if (!mx->kept) return WSC_OK;
     for (int i = 0; i < n; i++)
         mx->kept[i] = mx->part[i].mask ? memoryx_mask_count(&mx->part[i]) : mx->part[i].n;
-    TRY(add_over_shards(mx, step, mx->kept, n));
+    TRY(memoryx_add_counts(mx, step, mx->kept, n));
     mx->batch.kept = mx->kept;
     mx->batch.mask_step = mx->mask_step;
     return WSC_OK;
@@ -131,7 +103,7 @@ static enum wsc_err count_kept(struct update *u)
 {
     for (int k = 0; k < u->n; k++)
         u->count[k] = memoryx_mask_count(&u->mx->part[u->tensor[k]]);
-    return add_over_shards(u->mx, u->step, u->count, u->n);
+    return memoryx_add_counts(u->mx, u->step, u->count, u->n);
 }
 
 /* Select what is kept of each mask: the largest weights. */

@@ -7,6 +7,7 @@
 
 #include "memoryx_loss_scale.h"
 #include "memoryx_mask.h"
+#include "memoryx_mask_count.h"
 #include "memoryx_update.h"
 
 #include <wsc/check.h>

@@ -71,6 +71,30 @@ TEST(sparse, a_pattern_that_matches_nothing_warns)
     spawn_free(&r);
 }
 
+/* A mask of a checkpoint stays, and virtual time takes the number of the params. */
+TEST(sparse, a_mask_that_differs_from_the_schedule_warns)
+{
+    static const char says[] = "keeps 1024 of 4096 weights, the schedule 3072 after";
+    struct spawn_result r;
+    char dir[200];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("other_density"));
+    for (int i = 0; i < 3; i++) {
+        spawn_run(&r,
+                  "%s --max_steps %d --model_dir %s --set sparsity=%s --set "
+                  "runconfig.checkpoint_steps=2",
+                  job_tiny(), 2 * (i + 1), dir, i < 2 ? "0.75" : "0.25");
+        T_EQ(r.status, 0);
+        CU_ASSERT((strstr(r.err, says) != NULL) == (i == 2));
+        spawn_free(&r);
+    }
+    spawn_run(&r,
+              "%s --max_steps 1 --model_dir %s_zeros --set 'sparsity={algorithm: rigl, "
+              "sparsity: 0.25, init_method: from_zeros, update: {freq: 9}}'",
+              job_tiny(), dir);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "keeps 4096 of 4096 weights, the schedule 3072 after 0"));
+    spawn_free(&r);
+}
+
 /* In one run, and in two on other numbers of systems and shards, on ranks and alone. */
 TEST(sparse, a_run_resumes_on_another_machine)
 {
