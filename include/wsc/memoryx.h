@@ -104,6 +104,9 @@ void memoryx_destroy(struct memoryx **memoryx);
 /** Set the initial weights by the rules of the tensor table: element i of tensor k is a function of
  *  (seed, k, i), so it is the same on any number of shards. */
 void memoryx_init_weights(struct memoryx *memoryx);
+/** Number of steps that the schedules of masks have seen: updates that they count, and steps that
+ *  loss scaling skipped. */
+int64_t memoryx_mask_steps(const struct memoryx *memoryx);
 /** Spawn the program that creates the first mask of every sparse tensor and sets the weights
  *  outside it to zero. A mask from a checkpoint is kept. All shards run it once, after
  *  memoryx_init_weights() or memoryx_load() and before the first pass. It takes no virtual time.

@@ -265,9 +265,27 @@ static enum wsc_err plan_faults(struct job_state *s)
     return change.replan ? job_plan(s) : WSC_OK;
 }
 
+/* Virtual time takes the schedule at the step of the run, and masks at the updates that they count;
+ * both differ where a training that began dense continues with masks that change. */
+static void warn_of_schedule(const struct job_state *s)
+{
+    const struct memoryx *first = s->cluster->memoryx[0];
+    const struct zoo_sparsities *list = &s->job->params->sparsity;
+    bool changes = false;
+    for (int i = 0; i < list->n; i++)
+        changes = changes || list->entry[i].algorithm != ZOO_SPARSITY_STATIC;
+    const int64_t counted = first ? memoryx_mask_steps(first) : s->at.step;
+    if (changes && counted != s->at.step)
+        WSC_WARNING("%s: the schedule of masks is at update %lld, that of virtual time at step "
+                    "%lld",
+                    zoo_params_place(s->job->params, "sparsity"), (long long)counted,
+                    (long long)s->at.step);
+}
+
 static enum wsc_err restore(struct job_state *s, bool *report)
 {
     enum wsc_err rc = s->job->values ? job_restore(s) : WSC_OK;
+    if (!rc && s->job->values) warn_of_schedule(s);
     if (!s->failure.everywhere) return comm_agree(s->comm, rc, report);
     *report = s->failure.reports;
     return rc;

@@ -139,6 +139,11 @@ enum wsc_err memoryx_spawn_masks(struct memoryx *memoryx)
                       memoryx_run_masks, memoryx, 512 << 10, name);
 }
 
+int64_t memoryx_mask_steps(const struct memoryx *memoryx)
+{
+    return memoryx->mask_step + memoryx->scaler.skipped;
+}
+
 struct vtime memoryx_now(const struct memoryx *memoryx)
 {
     return memoryx->times.step_end;

@@ -95,6 +95,28 @@ TEST(sparse, a_mask_that_differs_from_the_schedule_warns)
     spawn_free(&r);
 }
 
+/* Masks begin at update 0 where a dense training continues; virtual time is at the step. */
+TEST(sparse, a_schedule_that_begins_late_warns)
+{
+    static const char says[] = "the schedule of masks is at update 0, that of virtual time at step "
+                               "2";
+    struct spawn_result r;
+    char dir[200];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("late_masks"));
+    for (int i = 0; i < 3; i++) {
+        spawn_run(&r, "%s --max_steps %d --model_dir %s --set runconfig.checkpoint_steps=2 %s",
+                  job_tiny(), 2 * (i + 1), dir,
+                  i ? "--set 'sparsity={algorithm: gmp, sparsity: {type: linear, init: 0, slope: "
+                      "0.1}}' --set runconfig.disable_strict_checkpoint_loading=true"
+                    : "");
+        T_EQ(r.status, 0);
+        CU_ASSERT((strstr(r.err, says) != NULL) == (i == 1));
+        if (i == 2)
+            CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "at update 2, that of virtual time at step 4"));
+        spawn_free(&r);
+    }
+}
+
 /* In one run, and in two on other numbers of systems and shards, on ranks and alone. */
 TEST(sparse, a_run_resumes_on_another_machine)
 {
