@@ -57,7 +57,7 @@ static void take_run_id(struct job *job)
 {
     const bool trains = zoo_mode_trains(job->params->runconfig.mode);
     if (!job->run_id || (trains && job->values)) return;
-    WSC_WARNING("without effect: --run_id: %s",
+    WSC_WARNING("--run_id: %s: a restart begins again",
                 trains ? "--numerics none writes no checkpoints" : "the mode does not train");
     job->run_id = NULL;
 }
@@ -183,6 +183,11 @@ static enum wsc_err speed_of(const struct app_run *o, struct scaling_row *speed,
     *known = p.train_input.present;
     if (!*known) return WSC_OK;
     const struct hw_machine *cluster = o->job.cluster;
+    if (scaling_refuse_passing_faults(cluster)) {
+        WSC_WARNING("the rate is left out: %s", wsc_err_message());
+        *known = false;
+        return WSC_OK;
+    }
     const int64_t n = p.runconfig.num_csx, batch = p.train_input.batch_size;
     return evaluates ? scaling_evaluation(&model, cluster, n, batch, speed)
                      : scaling_point(&model, cluster, n, batch, speed);

@@ -177,6 +177,8 @@ static enum wsc_err find_difference(struct comparison *c, const struct validatio
     const int64_t micro = row ? micro_batch_of(p, row->global_batch) : 0;
     if (!row)
         (void)snprintf(why, WHY_BYTES, "%g systems, which this sweep leaves out", p->num_csx);
+    else if (p->unit == VALIDATION_SPEEDUPS && !row_at(c, m, 1))
+        (void)snprintf(why, WHY_BYTES, "a speedup over one system, which this sweep leaves out");
     else if (p->msl && p->msl != msl)
         name_counts(why, "sequence length", p->msl, msl);
     else if (p->global_batch && p->global_batch != row->global_batch)

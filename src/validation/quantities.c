@@ -74,8 +74,8 @@ static WSC_CHECKED enum wsc_err predict_time(const struct validation_case *item,
     return WSC_OK;
 }
 
-/* With the checkpoints and evaluations that the params ask for, the failures that a training of that
- * length meets, and the mean step of a sparsity that changes over the steps. */
+/* With the checkpoints and evaluations that the params ask for, the failures that a training of
+ * that length meets, and the mean step of a sparsity that changes over the steps. */
 static WSC_CHECKED enum wsc_err predict_training(const struct validation_case *item,
                                                  const struct hw_machine *cluster,
                                                  const struct scaling_row *row, double *value)

@@ -88,6 +88,9 @@ static enum wsc_err load_machine(struct hw_machine *out, const struct validation
             "the name of a file of configs/cluster or of --machines DIR, without .yaml");
     *digest = wsc_hash64(text, n, *digest);
     rc = hw_machine_parse(out, path, text, n, c->sets, c->n_sets);
+    if (!rc)
+        rc = validation_at_row(scaling_refuse_passing_faults(out), ref, ref->cluster_column,
+                               "cluster");
     if (!rc) *digest = digest_of_machine(out, *digest); /* its base too */
     wsc_free(text);
     return rc;

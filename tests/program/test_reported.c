@@ -55,6 +55,28 @@ TEST(reported, comparisons_refuse_faults_that_begin_later)
     }
 }
 
+/* A row's machine is looked at too; a plan has no rate with such a fault. */
+TEST(reported, machines_of_rows_and_plans_with_later_faults_are_named)
+{
+    const char *machine = faulty_machine();
+    struct spawn_result r;
+    spawn_run(&r,
+              "dir=$(dirname %s) && cp %s $dir/later.yaml && printf "
+              "'id,quantity,unit,value,model,num_csx,global_batch,micro_batch,msl,cluster\\nr,rate,"
+              "samples/s,9,gpt3_111m,1,120,auto,2048,later\\n' >$dir/later.csv && "
+              "\"$WSC\" validate --points $dir/later.csv --machines $dir",
+              machine, machine);
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "later.csv:2:46: cluster: "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "a prediction looks at a step like all others"));
+    spawn_free(&r);
+    spawn_run(&r, "\"$WSC\" run --params configs/params/tiny.yaml --cluster %s --compile_only",
+              machine);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "the rate is left out: fault straggler:"));
+    spawn_free(&r);
+}
+
 /* Two values that differ in the fifth digit are two in the table and in the file. */
 TEST(reported, swept_values_have_all_their_digits)
 {

@@ -103,6 +103,16 @@ TEST(comparable_points, samples_and_speedups_become_tokens)
     T_NEAR(p[0].tokens_per_s, 3 * 4, 0);
     T_NEAR(p[1].tokens_per_s, 150, 1e-12);
     T_EQ(p[1].unit, VALIDATION_TOKENS_PER_S);
+    /* The sweep has no rate of one system. */
+    struct validation_point lone = {
+        .model = "gpt", .num_csx = 2, .tokens_per_s = 1.5, .unit = VALIDATION_SPEEDUPS};
+    const struct scaling_sweep larger = {
+        .model = &model, .n_models = 1, .num_csx = count + 1, .n_counts = 1, .cluster = &machine};
+    n = 1;
+    T_OK(validation_points_select(&lone, &n, &larger, row + 1, &machines, note));
+    T_EQ(n, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(skipped, "a speedup over one system, which this sweep leaves out"));
     hw_machine_fini(&machine);
 }
 
