@@ -137,6 +137,7 @@ struct cluster_use {
     /** Borrowed; the machine file with the changes of the command line. */
     const struct hw_machine *machine;
     int64_t num_csx; /**< number of systems; the largest number of a sweep */
+    bool on_mesh;    /**< kernels are simulated on the mesh */
 };
 /** Explain why nothing in @p use depends on the constant @p path (written without `cluster.`). The
  *  text is static. NULL: some computation reads the constant, although it need not limit the speed.

@@ -441,8 +441,10 @@ static enum wsc_err with_phase(struct app_call *call, const struct params_text *
     struct hw_machine cluster = {0};
     enum wsc_err rc = parse_phase(comm, o, text, k, &params);
     if (!rc) rc = app_load_cluster(comm, &o->config, &cluster, NULL);
-    const struct cluster_use use = {
-        .params = &params, .machine = &cluster, .num_csx = params.runconfig.num_csx};
+    const struct cluster_use use = {.params = &params,
+                                    .machine = &cluster,
+                                    .num_csx = params.runconfig.num_csx,
+                                    .on_mesh = o->job.numerics == KERNELS_MESH};
     if (!rc) rc = cluster_warn_idle(&use, &params);
     o->job.params = &params;
     o->job.cluster = &cluster;

@@ -304,7 +304,8 @@ static enum wsc_err warn_of_idle(struct app_sweep *c, const struct hw_machine *c
         TRY(app_warn_of_idle(c->name[m], &use, &c->params[m]));
         if (trains) app_warn_of_whole_evaluations(c->name[m], use.params);
         warn_of_fixed_batches(c, m);
-        const struct cluster_use of_values = {CLUSTER_USE_VALUES, use.params, cluster, use.num_csx};
+        const struct cluster_use of_values = {CLUSTER_USE_VALUES, use.params, cluster, use.num_csx,
+                                              false};
         const char *why = varied ? cluster_idle_why(&of_values, varied) : NULL;
         if (why)
             WSC_WARNING("%s: --sweep cluster.%s: without effect on steady steps: %s", c->name[m],

@@ -28,6 +28,11 @@ static bool in_32_bits(const struct cluster_use *u)
     return !in_16_bits(u);
 }
 
+static bool on_mesh(const struct cluster_use *u)
+{
+    return u->on_mesh;
+}
+
 static bool no_arrivals(const struct cluster_use *u)
 {
     return !u->machine->wafer.data_triggered;
@@ -201,6 +206,19 @@ static const struct {
     const char *why;
 } rows[] = {
     {"wafer.simd_fmach", always, "no program adds up in 16 bits"},
+#define SIMULATED                                                                                  \
+    "kernels are simulated; at most the plan and the analytical cycles beside them change"
+    {"wafer.simd_fmachs", on_mesh, SIMULATED},
+    {"wafer.simd_fadds", on_mesh, SIMULATED},
+    {"wafer.simd_fmuls", on_mesh, SIMULATED},
+    {"wafer.simd_faddh", on_mesh, SIMULATED},
+    {"wafer.vector_setup_cycles", on_mesh, SIMULATED},
+    {"wafer.vector_setup_fp32_cycles", on_mesh, SIMULATED},
+    {"wafer.vector_setup_add_cycles", on_mesh, SIMULATED},
+    {"wafer.vector_setup_copy_cycles", on_mesh, SIMULATED},
+    {"wafer.ramp_cycles", on_mesh, SIMULATED},
+    {"wafer.masked_scores", on_mesh, SIMULATED},
+    {"wafer.kernel_factor", on_mesh, SIMULATED},
     {"wafer.simd_fmachs", in_32_bits, "mixed_precision is off"},
     {"wafer.simd_faddh", in_32_bits, "mixed_precision is off"},
     {"wafer.vector_setup_cycles", in_32_bits, "mixed_precision is off"},

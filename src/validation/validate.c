@@ -210,7 +210,7 @@ static enum wsc_err warn_of_sets(struct validation_cases *cases)
         const bool whole = item->ref->quantity == VALIDATION_TRAINING_TIME;
         const struct cluster_use use = {whole ? CLUSTER_USE_TRAININGS : CLUSTER_USE_SWEEP,
                                         &item->params, item->cluster,
-                                        item->params.runconfig.num_csx};
+                                        item->params.runconfig.num_csx, false};
         TRY(cluster_warn_idle(&use, &item->params));
     }
     for (int k = 0; cases->n && k < cases->item->params.n_warnings; k++) {

@@ -595,6 +595,24 @@ TEST(modes, ranks_counts_the_roles)
     }
 }
 
+/* All phases run on the same ranks: as many as the phase with the fewest roles has. */
+TEST(modes, ranks_of_phases_are_those_of_the_smallest)
+{
+    struct spawn_result r;
+    const char *file = job_path("phases");
+    CU_ASSERT_FATAL(
+        spawn_ok("sed 's/loop: {max_steps: 1/backend: {cluster_config: {num_csx: 4}}\\n      &/; "
+                 "s/loop: {max_steps: 2/backend: {cluster_config: {num_csx: 1}}\\n      &/' "
+                 "configs/params/tiny_phases.yaml >%s",
+                 file));
+    spawn_run(&r, "\"$WSC\" ranks --params %s --set cluster.memoryx.shards=1", file);
+    T_STR(r.out, "2\n");
+    spawn_free(&r);
+    spawn_run(&r, "\"$WSC\" ranks --params %s --set cluster.memoryx.shards=1 --num_csx 4", file);
+    CU_ASSERT(strtol(r.out, NULL, 10) > 4);
+    spawn_free(&r);
+}
+
 /* `wsc ranks` and `wsc run` take the last of two settings of the systems. */
 TEST(modes, ranks_are_those_of_a_run_with_the_same_options)
 {

@@ -52,6 +52,42 @@ TEST(numerics, mesh_and_host_agree)
     }
 }
 
+/* What the analytical model alone reads has no effect on simulated kernels, and a warning each. */
+TEST(numerics, mesh_has_no_use_for_rates_of_the_analytical_model)
+{
+    static const char *const key[] = {"simd_fmachs=1.5",
+                                      "simd_fmacs=0.5",
+                                      "simd_fadds=0.5",
+                                      "simd_fmuls=0.5",
+                                      "simd_faddh=1",
+                                      "vector_setup_cycles=9",
+                                      "vector_setup_fp32_cycles=30",
+                                      "vector_setup_add_cycles=99",
+                                      "vector_setup_copy_cycles=99",
+                                      "ramp_cycles=9",
+                                      "masked_scores=0.1",
+                                      "kernel_factor=2"};
+    enum { N = sizeof key / sizeof *key };
+    char sets[N * 64] = "";
+    struct job_metrics usual, other[2] = {0};
+    (void)reference(&usual);
+    for (int i = 0; i < N; i++)
+        (void)snprintf(sets + strlen(sets), sizeof sets - strlen(sets), " --set cluster.wafer.%s",
+                       key[i]);
+    for (int i = 0; i < 2; i++) {
+        char options[N * 64 + 200];
+        const char *log = job_path("log");
+        (void)snprintf(options, sizeof options, "--numerics %s --num_csx 2 %s 2>%s",
+                       i ? "host" : "mesh", sets, log);
+        CU_ASSERT_FATAL(train("", options, &other[i]) != NULL);
+        if (!i)
+            CU_ASSERT(spawn_ok("test $(grep -c 'without effect: kernels are simulated' %s) = %d",
+                               log, N));
+    }
+    T_EQ(other[0].step[0].step_time_ps, usual.step[0].step_time_ps);
+    CU_ASSERT(other[1].step[0].step_time_ps > usual.step[0].step_time_ps);
+}
+
 TEST(numerics, mesh_values_on_any_number_of_systems_ranks_and_threads)
 {
     struct job_metrics two, m;
