@@ -56,7 +56,6 @@ TEST(numerics, mesh_and_host_agree)
 TEST(numerics, mesh_has_no_use_for_rates_of_the_analytical_model)
 {
     static const char *const key[] = {"simd_fmachs=1.5",
-
                                       "simd_fadds=0.5",
                                       "simd_fmuls=0.5",
                                       "simd_faddh=1",
