@@ -87,5 +87,6 @@ TEST(zoo_patterns, other_expressions_are_refused)
         CU_ASSERT(strstr(wsc_err_message(), "t.yaml:4:48: sparsity.param_name_patterns: ") != NULL);
         CU_ASSERT(strstr(wsc_err_message(), bad[i].says) != NULL);
         if (!strstr(wsc_err_message(), bad[i].says)) (void)printf("\n  %s\n", wsc_err_message());
+        zoo_params_fini(&p);
     }
 }
