@@ -28,7 +28,7 @@
 static const struct conf_key keys[] = {
     {.path = "schema_version", .type = CONF_T_CHOICE, .status = CONF_ONLY, .required = true,
      .choices = CONF_CHOICES({"1", 0}), DOC("version of this list of keys")},
-    {FIELD("name", name), .type = CONF_T_STRING, 
+    {FIELD("name", name), .type = CONF_T_STRING,
      DOC("name of the system, for reports; a file with `base` and constants of its own that has no "
          "name is named by its file")},
     {OPTIONAL("base", base, NULL), .type = CONF_T_STRING,

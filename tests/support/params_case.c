@@ -7,6 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
+const char params_t5[] = "train_input: {data_processor: T5HDF5DataProcessor, data_dir: ./x, "
+                         "batch_size: 8, src_max_sequence_length: 512, "
+                         "tgt_max_sequence_length: 128}\n"
+                         "model: {name: t5, vocab_size: 32128, hidden_size: 512, d_kv: 64, "
+                         "num_heads: 8, filter_size: 2048, num_hidden_layers: 2}\n"
+                         "optimizer: {optimizer_type: AdamW, learning_rate: 0.1}\n"
+                         "runconfig: {max_steps: 10}\n";
+
 struct zoo_params params_parsed(const char *text)
 {
     struct zoo_params p;

@@ -3,6 +3,9 @@
 #define PARAMS_CASE_H
 #include <wsc/zoo.h>
 
+/** A T5 of the width of the small one, with two layers in each stack. */
+extern const char params_t5[];
+
 /** The params of @p text, which must be right; the caller frees them with zoo_params_fini(). */
 struct zoo_params params_parsed(const char *text);
 /** True when a warning has @p part in its text. */

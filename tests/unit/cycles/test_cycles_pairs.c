@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The time of a step of generation of an encoder with a decoder, and of beam search. */
+#include "../../support/params_case.h"
 #include "cycles_case.h"
 
 #include <wsc/cycles.h>
 
 #include <string.h>
 
-static const char t5[] = "train_input: {data_processor: T5HDF5DataProcessor, data_dir: ./x, "
-                         "batch_size: 8, src_max_sequence_length: 512, "
-                         "tgt_max_sequence_length: 128}\n"
-                         "model: {name: t5, vocab_size: 32128, hidden_size: 512, d_kv: 64, "
-                         "num_heads: 8, filter_size: 2048, num_hidden_layers: 2}\n"
-                         "optimizer: {optimizer_type: AdamW, learning_rate: 0.1}\n"
-                         "runconfig: {max_steps: 10}\n";
 static const struct cycles_plan one_lane = {.lanes = 1, .micro_batch = 1};
 
 struct scene {
@@ -25,7 +19,7 @@ struct scene {
 static void scene_open(struct scene *s)
 {
     *s = (struct scene){0};
-    T_OK(zoo_params_parse(&s->params, "t5.yaml", t5, strlen(t5), NULL, 0));
+    T_OK(zoo_params_parse(&s->params, "t5.yaml", params_t5, strlen(params_t5), NULL, 0));
     s->cluster = model_case_cs2();
     s->hw = (struct hw){.cluster = &s->cluster};
     T_OK(model_create(&s->model, &s->params, HW_STREAM_BLOCK));

@@ -3,20 +3,13 @@
  * pairs of sequences, adapters, an encoder with a decoder. */
 #include "../../../src/validation/validation_impl.h"
 #include "../../support/case_files.h"
+#include "../../support/params_case.h"
 #include "../../support/test.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char t5[] = "train_input: {data_processor: T5HDF5DataProcessor, data_dir: ./x, "
-                         "batch_size: 8, src_max_sequence_length: 512, "
-                         "tgt_max_sequence_length: 128}\n"
-                         "model: {name: t5, vocab_size: 32128, hidden_size: 512, d_kv: 64, "
-                         "num_heads: 8, filter_size: 2048, num_hidden_layers: 2}\n"
-                         "optimizer: {optimizer_type: AdamW, learning_rate: 0.1}\n"
-                         "runconfig: {max_steps: 10}\n";
 
 static struct validation_figure row(const char *id, const char *model, const char *set)
 {
@@ -41,7 +34,7 @@ static struct validation_comparison comparison_of(const struct validation_figure
 {
     static char folder[200];
     (void)snprintf(folder, sizeof folder, "%s", case_path("t5.yaml"));
-    case_write(folder, t5);
+    case_write(folder, params_t5);
     *strrchr(folder, '/') = '\0';
     return (struct validation_comparison){.ref = ref,
                                           .n_refs = n,
