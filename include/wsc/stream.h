@@ -231,6 +231,9 @@ struct stream_pass {
     struct stream_batch batch;
     /** EVAL and GENERATE: updates before the pass, which determine the sparse weights. */
     int64_t updates;
+    /** TRAIN: steps of the run before its masks began to count, less those that they counted in
+     *  another run. */
+    int64_t uncounted;
     bool values;  /**< messages have payloads; false: sizes only */
     bool squares; /**< TRAIN with values: times carry squares of the micro-shards' gradients */
     bool scores;  /**< EVAL with values, micro-shards of one sample: times carry struct
@@ -246,6 +249,11 @@ struct stream_score {
     double n_tokens;  /**< tokens inside its loss mask, a whole number */
     double n_correct; /**< of these tokens, those with the largest probability */
 };
+/** Updates of the sparse weights, as the schedules of masks count them, before step @p step. */
+static inline int64_t stream_updates_before(const struct stream_pass *pass, int64_t step)
+{
+    return pass->mode == STREAM_TRAIN ? step - pass->uncounted : pass->updates;
+}
 /** The step after the last one of @p pass. */
 static inline int64_t stream_end_step(const struct stream_pass *pass)
 {

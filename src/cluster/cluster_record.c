@@ -66,16 +66,15 @@ enum wsc_err cluster_run_recorded(struct cluster *c, const struct stream_pass *p
                                   const struct wafer_work *work, int64_t first_step,
                                   int64_t n_steps, struct cluster_record *out)
 {
-    *out =
-        (struct cluster_record){.mode = pass->mode,
-                                .first_step = first_step,
-                                .n_steps = n_steps,
-                                .updates = pass->mode == STREAM_TRAIN ? first_step : pass->updates,
-                                .n_micro = pass->batch.n_micro,
-                                .plan = work->plan,
-                                .n_wafers = c->net->topology->n_wafers,
-                                .n_nodes = c->net->topology->n_nodes,
-                                .hw = &c->hw};
+    *out = (struct cluster_record){.mode = pass->mode,
+                                   .first_step = first_step,
+                                   .n_steps = n_steps,
+                                   .updates = stream_updates_before(pass, first_step),
+                                   .n_micro = pass->batch.n_micro,
+                                   .plan = work->plan,
+                                   .n_wafers = c->net->topology->n_wafers,
+                                   .n_nodes = c->net->topology->n_nodes,
+                                   .hw = &c->hw};
     enum wsc_err rc = record(c, pass, work, out);
     if (rc) cluster_record_fini(out);
     return rc;

@@ -53,7 +53,7 @@ static enum wsc_err evaluate_batches(struct job_state *s, int64_t first, int64_t
 {
     const struct stream_pass pass = {.mode = STREAM_EVAL,
                                      .first_step = first,
-                                     .updates = s->at.step,
+                                     .updates = s->at.step - s->at.uncounted,
                                      .n_steps = n,
                                      .first_sample = first * s->eval.batch.batch_size,
                                      .batch = s->eval.batch,

@@ -257,7 +257,7 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
     struct zoo_input input = {.batch_size = p->n, .micro_batch_size = CONF_NULL};
     struct stream_pass pass = {.mode = STREAM_GENERATE,
                                .n_steps = job->max_new_tokens,
-                               .updates = s->at.step,
+                               .updates = s->at.step - s->at.uncounted,
                                .values = job->values};
     TRY(cluster_plan_batch(s->cluster, &input, false, &s->eval.plan, &pass.batch));
     TRY(job_mesh_plan(s, &input, &pass.batch, false, false, &s->eval.plan));

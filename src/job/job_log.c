@@ -38,8 +38,8 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
 {
     const struct cluster *c = s->cluster;
     const int64_t n = s->train.batch.batch_size;
-    const struct cluster_rates r =
-        cluster_rates_of(&c->hw, c->model, c->machine->n_wafers, n, b->time_ps, true, b->step - 1);
+    const struct cluster_rates r = cluster_rates_of(
+        &c->hw, c->model, c->machine->n_wafers, n, b->time_ps, true, b->step - 1 - s->at.uncounted);
     const double host_s = wsc_clock_s() - s->log.host_logged_s;
     const double host_samples = (double)((b->step - s->log.host_logged_step) * n);
     const double host_rate = host_s > 0 ? host_samples / host_s : 0;
@@ -368,8 +368,8 @@ static struct job_performance performance(const struct job_state *s)
     const int64_t steps = s->at.step - s->run.first_step, n_csx = c->machine->n_wafers;
     const int64_t samples = steps * s->train.batch.batch_size;
     const int64_t time_ps = s->result.total_time_ps + s->at.recovery_ps;
-    const struct cluster_rates r =
-        cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps, true, s->at.step);
+    const struct cluster_rates r = cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps, true,
+                                                    s->at.step - s->at.uncounted);
     struct job_performance p = whereabouts(s);
     p.global_batch_size = s->train.batch.batch_size;
     p.micro_batch_size = s->train.plan.micro_batch / model_sequences(c->model);

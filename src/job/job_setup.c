@@ -265,27 +265,18 @@ static enum wsc_err plan_faults(struct job_state *s)
     return change.replan ? job_plan(s) : WSC_OK;
 }
 
-/* Virtual time takes the schedule at the step of the run, and masks at the updates that they count;
- * both differ where a training that began dense continues with masks that change. */
-static void warn_of_schedule(const struct job_state *s)
+/* Masks count their own updates: none yet where a training that began dense continues, those of
+ * another run where weights come from it. The first shard knows, and all ranks keep time by it. */
+static void count_uncounted(struct job_state *s)
 {
     const struct memoryx *first = s->cluster->memoryx[0];
-    const struct zoo_sparsities *list = &s->job->params->sparsity;
-    bool changes = false;
-    for (int i = 0; i < list->n; i++)
-        changes = changes || list->entry[i].algorithm != ZOO_SPARSITY_STATIC;
-    const int64_t counted = first ? memoryx_mask_steps(first) : s->at.step;
-    if (changes && counted != s->at.step)
-        WSC_WARNING("%s: the schedule of masks is at update %lld, that of virtual time at step "
-                    "%lld",
-                    zoo_params_place(s->job->params, "sparsity"), (long long)counted,
-                    (long long)s->at.step);
+    const int64_t here = first ? s->at.step - memoryx_mask_steps(first) : INT64_MIN;
+    s->at.uncounted = s->job->values ? comm_max(s->comm, here) : 0;
 }
 
 static enum wsc_err restore(struct job_state *s, bool *report)
 {
     enum wsc_err rc = s->job->values ? job_restore(s) : WSC_OK;
-    if (!rc && s->job->values) warn_of_schedule(s);
     if (!s->failure.everywhere) return comm_agree(s->comm, rc, report);
     *report = s->failure.reports;
     return rc;
@@ -318,6 +309,7 @@ enum wsc_err job_set_up(struct job_state *s, bool *report)
     TRY(job_identify_samples(s, report));
     job_log_start(s);
     TRY(restore(s, report));
+    count_uncounted(s);
     TRY(comm_agree(s->comm, count_steps(s), report));
     choose_last_step(s);
     log_last_step(s);
@@ -330,7 +322,7 @@ enum wsc_err job_set_up(struct job_state *s, bool *report)
     s->run.first_step = s->at.step;
     s->run.first_samples = s->at.samples;
     if (s->job->values && s->job->numerics == KERNELS_HOST)
-        job_log_zeros(s->cluster->model, s->at.step);
+        job_log_zeros(s->cluster->model, s->at.step - s->at.uncounted);
     TRY(comm_agree(s->comm, plan_faults(s), report));
     s->log.host_start_s = s->log.host_logged_s = wsc_clock_s();
     s->log.host_logged_step = s->at.step;

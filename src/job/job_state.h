@@ -60,6 +60,7 @@ struct job_bounds {
 /* Progress of the run. */
 struct job_progress {
     int64_t step;           /* last finished step */
+    int64_t uncounted;      /* stream_pass.uncounted of the run */
     int64_t samples;        /* samples of the stream that were used so far */
     bool in_eval;           /* the current pass is an evaluation */
     bool eval_due;          /* the evaluation after this step was stopped and has to be repeated */

@@ -49,6 +49,7 @@ static enum wsc_err train_steps(struct job_state *s, int64_t n_steps)
     const struct zoo_optimizer *optimizer = &s->job->params->optimizer;
     const struct stream_pass pass = {.mode = STREAM_TRAIN,
                                      .first_step = s->at.step,
+                                     .uncounted = s->at.uncounted,
                                      .n_steps = n_steps,
                                      .first_sample = s->at.samples,
                                      .batch = s->train.batch,

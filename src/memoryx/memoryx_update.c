@@ -33,7 +33,8 @@ static int64_t blocks_of(int64_t n)
 static int64_t update_ps(const struct memoryx *mx, int stage, int64_t step)
 {
     const struct hw_machine *c = mx->net->hw->cluster;
-    const struct stream_amounts *a = stream_amounts(mx->net, stage, step);
+    const struct stream_amounts *a =
+        stream_amounts(mx->net, stage, stream_updates_before(mx->pass, step));
     const int64_t updated = stream_per_shard(a->updated, mx->n_shards);
     const int64_t selected = stream_per_shard(a->selected, mx->n_shards);
     return vtime_duration_ps(updated, c->memoryx.update_rate_params_per_s) +

@@ -17,13 +17,12 @@ struct stream_walk stream_walk_of_step(const struct model *model, const struct s
     const int per_micro = model_n_transfers(model, pass->mode == STREAM_TRAIN);
     const int first =
         generates && step > pass->first_step ? model_first_stage(model, model->n_stacks - 1) : 0;
-    return (struct stream_walk){.at = {.step = step,
-                                       .updates = pass->mode == STREAM_TRAIN ? step : pass->updates,
-                                       .index = first - 1},
-                                .model = model,
-                                .in_micro = first - 1,
-                                .first = first,
-                                .losses_after = generates ? -1 : model->n_stages - 1,
-                                .n_per_micro = per_micro,
-                                .n = per_micro * (int)pass->batch.n_micro};
+    return (struct stream_walk){
+        .at = {.step = step, .updates = stream_updates_before(pass, step), .index = first - 1},
+        .model = model,
+        .in_micro = first - 1,
+        .first = first,
+        .losses_after = generates ? -1 : model->n_stages - 1,
+        .n_per_micro = per_micro,
+        .n = per_micro * (int)pass->batch.n_micro};
 }
