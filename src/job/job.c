@@ -100,8 +100,8 @@ static struct job_state state_of(struct comm *comm, const struct job *job)
                               .log.noise_scale = NAN};
 }
 
-/* A checkpoint in a folder that an earlier phase writes to is not there yet, or not yet what it will
- * be.  Of two folders that are missing nothing is known. */
+/* A checkpoint in a folder that an earlier phase writes to is not there yet, or not yet what it
+ * will be.  Of two folders that are missing nothing is known. */
 static bool comes_later(const char *path, const struct job_folders *earlier)
 {
     char folder[PATH_MAX];
