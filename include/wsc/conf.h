@@ -306,6 +306,7 @@ struct conf_key {
     bool empty_asks;    /**< ONLY: an empty list or map is a value, elsewhere it stands for null */
     bool positive;      /**< > 0 instead of >= min */
     bool below_max;     /**< < max instead of <= max */
+    bool no_time;       /**< no value of it changes the virtual time of a step */
     uint32_t kinds;     /**< kinds of the section that have the key, one bit each; 0: all kinds */
     uint32_t readers;   /**< code that reads the value, one bit each, in tables with readers */
     /** Default in the form of a value of the file; "=path" copies the value of an earlier row of

@@ -191,7 +191,8 @@ static void write_key(struct wsc_text *out, const struct conf_key *key)
     write_default(out, key);
     wsc_text_add(out, " | ");
     write_range(out, key);
-    wsc_text_add(out, " | %s | %s |\n", conf_status_text(key->status), key->doc ? key->doc : "");
+    wsc_text_add(out, " | %s%s | %s |\n", conf_status_text(key->status),
+                 key->no_time ? ", no virtual time" : "", key->doc ? key->doc : "");
 }
 
 void conf_table_markdown(struct wsc_text *out, const struct conf_table *table, const char *column,

@@ -46,39 +46,13 @@ static enum wsc_err load_machine(struct comparison *c, const char *name)
     return rc;
 }
 
-/* Parts of names of keys below `model.` that change values and no virtual time, or that a column of
- * the row says. */
-static const char *const other_keys[] = {"dropout",
-                                         "initializ",
-                                         "epsilon",
-                                         "norm_eps",
-                                         "loss_weight",
-                                         "loss_scaling",
-                                         "label_smoothing",
-                                         "mup_base",
-                                         "alpha",
-                                         "_scale",
-                                         "scale_",
-                                         "pos_scaling_factor",
-                                         "rope_theta",
-                                         "stop_",
-                                         "model.max_tokens",
-                                         "temperature",
-                                         "model.top_",
-                                         "token_id",
-                                         "dpo.loss_type",
-                                         "dpo.beta",
-                                         "_coef",
-                                         "model.max_position_embeddings"};
-
+/* A row has a column for the length of sequences. */
 static bool is_of_model(const struct conf_key *key)
 {
     if (key->status != CONF_USED) return false;
     if (!strcmp(key->path, "sparsity")) return true;
-    if (strncmp(key->path, "model.", 6) != 0) return false;
-    for (size_t i = 0; i < sizeof other_keys / sizeof *other_keys; i++)
-        if (strstr(key->path, other_keys[i])) return false;
-    return true;
+    return !strncmp(key->path, "model.", 6) && !key->no_time &&
+           strcmp(key->path, "model.max_position_embeddings") != 0;
 }
 
 /* Compare the value of @p key, as the dump writes it; a text of several lines is not printed. */

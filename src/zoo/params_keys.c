@@ -5,6 +5,7 @@
  * zoo_params. The macros below are abbreviations of the members of struct conf_key; both inputs
  * share one list of rows (INPUT).  Adding a key: one row here and one member there. */
 #include "diffusion_keys.h"
+#include "input_keys.h"
 #include "params_values.h"
 
 #include <wsc/hw.h>
@@ -21,6 +22,7 @@
 #define CHOICE      .type = CONF_T_CHOICE
 #define SPECIAL(w)  .type = CONF_T_SPECIAL, .read = zoo_read_##w, .write = zoo_write_##w
 #define NULLABLE    .nullable = true
+#define NO_TIME     .no_time = true
 #define REQUIRED    .required = true
 #define RANGE(a, b) .min = (a), .max = (b)
 #define ABOVE_0     .positive = true, .max = DBL_MAX
@@ -53,88 +55,9 @@
 #define MAX_SAMPLES 1e9
 
 /* clang-format off */
-#define INPUT(in)                                                                                  \
-    {FIELD(in.data_processor), STRING, REQUIRED, DOC("class of the data loader")},                 \
-    {AT(#in ".data_dir", in), SPECIAL(data_dir), NULLABLE, DEFAULT("null"),                        \
-     .form = "directory or list of them",                                                          \
-     DOC("directories with *.h5 files, at most 64; of NumpyMmapDataset the files themselves")},    \
-    {AT(#in ".mixture", in), SPECIAL(mixture), NULLABLE, DEFAULT("null"),                          \
-     .form = "list of maps with data_dir, weight, data_subset",                                    \
-     DOC("instead of data_dir: several data sets, mixed by weight")},                              \
-    {AT(#in ".data_subset", in), SPECIAL(data_subset), NULLABLE, DEFAULT("null"),                  \
-     .form = "ranges such as 0.0-0.5,0.8-1.0",                                                     \
-     DOC("fractions of data_dir that are used; null: all")},                                       \
-    {FIELD(in.num_samples), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),                   \
-     DOC("samples of an epoch; null: each once")},                                                 \
-    {FIELD(in.use_vsl), BOOL, DEFAULT("false"),                                                    \
-     DOC("samples hold several texts, which do not see each other")},          \
-    {FIELD(in.batch_size), INT, REQUIRED, RANGE(1, MAX_SAMPLES),                                   \
-     DOC("global batch in sequences, shared by the systems")},                                     \
-    {AT(#in ".micro_batch_size", in), SPECIAL(micro_batch), DEFAULT("auto"),                       \
-     .form = "whole number, auto, null, explore or {explore: {min, max}}",                         \
-     DOC("sequences that one system computes at a time; null: its whole share; explore: of "       \
-         "training, print the speed of every size and stop")},                                     \
-    {FIELD(in.shuffle), BOOL, DEFAULT("false"), DOC("permute the samples in every epoch")},        \
-    {FIELD(in.shuffle_seed), INT, NULLABLE, DEFAULT("0"), RANGE(-DBL_MAX, DBL_MAX),                \
-     DOC("seed of that permutation")},                                                             \
-    {FIELD(in.repeat), BOOL, DEFAULT("true"), DOC("start again after the last sample")},           \
-    {FIELD(in.drop_last), BOOL, DEFAULT("true"), DOC("leave out a last incomplete batch")},        \
-    {FIELD(in.max_sequence_length), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),             \
-     DOC("tokens per sample, which corpus files need; null: max_position_embeddings")},            \
-    {AT(#in ".data_transforms", in), SPECIAL(transforms), .form = "list of maps with a name",      \
-     DOC("add_sink_tokens: num_sink_tokens times sink_token_id before every sample")},         \
-    {FIELD(in.tgt_max_sequence_length), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),         \
-     DOC("seq2seq: tokens of a target")},                                                          \
-    {KEY(#in ".tgt_vocab_file"), NO_EFFECT, DOC("the loader has vocab_file for targets too")},     \
-    {FIELD(in.tgt_data_dir), STRING, NULLABLE, DEFAULT("null"),                                    \
-     DOC("translation: directory of the files of targets; null: data_dir")},                       \
-    {FIELD(in.extra_ids), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 16),                          \
-     DOC("span corruption: sentinels after the tokens of vocab_file")},                            \
-    {KEY(#in ".pack_sequences"), ONLY(OFF), DOC("several documents in a sequence")},               \
-    {KEY(#in ".num_documents_to_concatenate"), NO_EFFECT, DOC("pack_sequences only")},             \
-    {KEY(#in ".dynamic_loss_weight"), NO_EFFECT, DOC("model.mlm_loss_scaling says it")},           \
-    {FIELD(in.num_workers), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1024),                           \
-     DOC("loader processes of each input worker, for virtual time; 0: the worker itself loads")},  \
-    {FIELD(in.vocab_file), STRING, NULLABLE, DEFAULT("null"),                                      \
-     DOC("vocab.txt or tokenizer.json of WordPiece, of loaders that read texts")},                       \
-    {FIELD(in.label_vocab_file), STRING, NULLABLE, DEFAULT("null"),                                \
-     DOC("token classification: JSON object of labels to numbers")},                               \
-    {FIELD(in.do_lower), BOOL, DEFAULT("false"), DOC("texts and vocabulary in lower case")},       \
-    {FIELD(in.masked_lm_prob), DOUBLE, NULLABLE, DEFAULT("0.15"), RANGE(0, 1),                     \
-     DOC("dynamic masking: fraction of the tokens that are predicted")},                              \
-    {FIELD(in.mask_whole_word), BOOL, DEFAULT("false"),                                            \
-     DOC("dynamic masking: all pieces of a word together")},                                       \
-    {FIELD(in.max_predictions_per_seq), INT, NULLABLE, DEFAULT("20"), RANGE(1, 1 << 20),           \
-     DOC("most masked tokens of a sequence")},                                                     \
-    {FIELD(in.max_cls_tokens), INT, NULLABLE, DEFAULT("50"), RANGE(1, 1 << 20),                    \
-     DOC("summarization: most sentences of a sequence")},                                          \
-    {KEY(#in ".whole_word_masking"), NO_EFFECT, DOC("the loaders read mask_whole_word")},          \
-    {KEY(#in ".gather_mlm_labels"), NO_EFFECT, DOC("the head takes masked tokens alone")},         \
-    {KEY(#in ".disable_nsp"), NO_EFFECT, DOC("that of the model counts")},                         \
-    {KEY(#in ".input_pad_id"), ONLY({"null", 0}, {"0", 0}), DOC("id of padding")},                 \
-    {KEY(#in ".labels_pad_id"), NO_EFFECT, DOC("labels of padding do not count")},                 \
-    {KEY(#in ".attn_mask_pad_id"), ONLY({"null", 0}, {"0", 0}), DOC("mask of padding")},           \
-    {KEY(#in ".segment_pad_id"), ONLY({"null", 0}, {"0", 0}), DOC("token type of padding")},       \
-    {AT(#in ".buckets", in), SPECIAL(buckets), NULLABLE, DEFAULT("null"),                          \
-     .form = "list of rising whole numbers",                                                       \
-     DOC("boundaries of lengths: a batch has sequences between the same two")},                    \
-    {KEY(#in ".dynamic_mlm_scale"), ONLY(OFF), DOC("write model.mlm_loss_scaling")},               \
-    ZOO_DIFFUSION_INPUT(in),                                                                       \
-    {KEY(#in ".prefetch_factor"), NO_EFFECT, DOC("batches that a loader reads ahead")},            \
-    {KEY(#in ".persistent_workers"), NO_EFFECT, DOC("keep loader processes between epochs")},      \
-    {KEY(#in ".use_worker_cache"), NO_EFFECT, DOC("copy the data to the workers' disks first")},   \
-    {KEY(#in ".vocab_size"), NO_EFFECT, DOC("used by synthetic data only")},                       \
-    {KEY(#in ".num_examples"), NO_EFFECT, DOC("used by synthetic data only")},                     \
-    {KEY(#in ".shuffle_buffer"), NO_EFFECT, DOC("the whole data set is permuted")},                \
-    {KEY(#in ".pad_last"), NO_EFFECT, DOC("there is no incomplete batch")},                        \
-    {KEY(#in ".features_list"), NO_EFFECT, DOC("names of the rows, which are always the same")},   \
-    {KEY(#in ".sort_files"), ONLY({"null", 0}, {"true", 0}), DOC("files in the order of paths")},  \
-    {KEY(#in ".mixed_precision"), NOISE, DOC("no longer a key of the data loader")},               \
-    {KEY(#in ".use_multiple_workers"), NOISE, DOC("no longer a key of the data loader")}
-
 #define INITIALIZER(f, text)                                                                       \
-    {FIELD(f), SPECIAL(initializer), .form = "name, or map with name, mean, std, a, b, val",       \
-     DOC(text)}
+    {FIELD(f), SPECIAL(initializer), NO_TIME,                                                  \
+     .form = "name, or map with name, mean, std, a, b, val", DOC(text)}
 
 static const struct conf_key keys[] = {
     INPUT(train_input),
@@ -164,9 +87,9 @@ static const struct conf_key keys[] = {
      DOC("masked_lm: positions of a sequence that the head computes")},
     {FIELD(model.disable_nsp), BOOL, DEFAULT("false"),
      DOC("masked_lm: no pooler and no head that predicts whether two sentences follow each other")},
-    {FIELD(model.mlm_loss_weight), DOUBLE, DEFAULT("1.0"), ABOVE_0,
+    {FIELD(model.mlm_loss_weight), DOUBLE, NO_TIME, DEFAULT("1.0"), ABOVE_0,
      DOC("masked_lm: factor of the losses of masked tokens, summed over a sequence")},
-    {FIELD(model.mlm_loss_scaling), CHOICE, DEFAULT("batch_size"),
+    {FIELD(model.mlm_loss_scaling), CHOICE, NO_TIME, DEFAULT("batch_size"),
      .choices = CONF_CHOICES({"batch_size", ZOO_LOSS_BATCH_SIZE},
                  {"num_masked", ZOO_LOSS_NUM_TOKENS},
                  {"precomputed_num_masked", ZOO_LOSS_NUM_TOKENS}),
@@ -193,18 +116,18 @@ static const struct conf_key keys[] = {
      DOC("only the head trains; `freeze: [bert_encoder]` does that")},
     {FIELD(model.use_cls_bias), BOOL, DEFAULT("true"),
      DOC("summarization: bias of the classifier")},
-    {FIELD(model.include_padding_in_loss), BOOL, DEFAULT("false"),
+    {FIELD(model.include_padding_in_loss), BOOL, NO_TIME, DEFAULT("false"),
      DOC("token_classification: padding counts in the loss too, with class 0; then the loss is "
          "divided by the tokens of a sequence as well")},
-    {FIELD(model.pad_token_id), INT, DEFAULT("0"), RANGE(0, 1 << 20),
+    {FIELD(model.pad_token_id), INT, NO_TIME, DEFAULT("0"), RANGE(0, 1 << 20),
      DOC("encoders: token whose embedding lookups do not train")},
     {FIELD(model.mask_padding_in_positional_embed), BOOL, DEFAULT("false"),
      DOC("encoders: positions count the tokens that are not pad_token_id")},
     {FIELD(model.use_final_layer_norm), BOOL, DEFAULT("false"),
      DOC("encoders: a norm after the last block")},
-    {FIELD(model.token_dropout), BOOL, DEFAULT("false"),
+    {FIELD(model.token_dropout), BOOL, NO_TIME, DEFAULT("false"),
      DOC("encoders: embeddings of mask_token_id are 0, the others of the sequence scaled up")},
-    {FIELD(model.mask_token_id), INT, NULLABLE, DEFAULT("null"), RANGE(0, 1 << 20),
+    {FIELD(model.mask_token_id), INT, NO_TIME, NULLABLE, DEFAULT("null"), RANGE(0, 1 << 20),
      DOC("token that token_dropout sets to 0")},
     {KEY("model.use_ffn_bias_in_mlm"), ONLY({"null", 0}, {"true", 0}),
      DOC("bias before the output layer of masked_lm")},
@@ -229,20 +152,21 @@ static const struct conf_key keys[] = {
      DOC("seq2seq: activation of the decoder, the encoder's in this release")},
     {FIELD(model.share_encoder_decoder_embedding), BOOL, DEFAULT("true"),
      DOC("seq2seq: one table of tokens for encoder and decoder")},
-    {FIELD(model.use_pre_encoder_decoder_dropout), BOOL, DEFAULT("false"),
+    {FIELD(model.use_pre_encoder_decoder_dropout), BOOL, NO_TIME, DEFAULT("false"),
      DOC("seq2seq: dropout twice after the embeddings")},
     {FIELD(model.use_pre_encoder_decoder_layer_norm), BOOL, DEFAULT("true"),
      DOC("seq2seq: norms before the parts of a block, not after the sums")},
-    {FIELD(model.use_dropout_outside_residual_path), BOOL, DEFAULT("true"),
+    {FIELD(model.use_dropout_outside_residual_path), BOOL, NO_TIME, DEFAULT("true"),
      DOC("seq2seq: dropout after the last norms of encoder and decoder")},
-    {FIELD(model.use_transformer_initialization), BOOL, DEFAULT("false"),
+    {FIELD(model.use_transformer_initialization), BOOL, NO_TIME, DEFAULT("false"),
      DOC("seq2seq: uniform initial weights, and scaled_dot_product instead of dot_product")},
-    {FIELD(model.initializer_factor), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+    {FIELD(model.initializer_factor), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1.0"), ABOVE_0,
      DOC("seq2seq: factor of the initial deviations")},
     {KEY("model.tie_encoder_decoder"), ONLY(OFF), DOC("one set of blocks for both")},
     ZOO_DIFFUSION_KEYS,
     {KEY("model.use_cache"), ONLY(OFF), DOC("keys and values of earlier calls")},
-    {FIELD(model.decoder_start_token_id), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 22),
+    {FIELD(model.decoder_start_token_id), INT, NO_TIME, NULLABLE, DEFAULT("0"), RANGE(0,
+     1 << 22),
      DOC("seq2seq: first token of every target in generation; samples have their own")},
     {FIELD(model.name), SPECIAL(family), .form = "family of the Model Zoo",
      DOC("what the file's other keys do not say, see docs/FAMILIES.md; without it gpt2, or gptj "
@@ -259,36 +183,38 @@ static const struct conf_key keys[] = {
      DOC("how positions enter")},
     {FIELD(model.rotary_dim), INT, NULLABLE, DEFAULT("null"), RANGE(2, 1 << 20),
      DOC("rotary: rotated dimensions of a head, an even number; null: a quarter of the head")},
-    {FIELD(model.rope_theta), DOUBLE, NULLABLE, DEFAULT("10000"), ABOVE_0,
+    {FIELD(model.rope_theta), DOUBLE, NO_TIME, NULLABLE, DEFAULT("10000"), ABOVE_0,
      DOC("rotary: base of the frequencies")},
-    {FIELD(model.pos_scaling_factor), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+    {FIELD(model.pos_scaling_factor), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1.0"), ABOVE_0,
      DOC("rotary and ALiBi: positions are divided by it")},
-    {FIELD(model.pos_scaling_type), CHOICE, NULLABLE, DEFAULT("linear"),
+    {FIELD(model.pos_scaling_type), CHOICE, NO_TIME, NULLABLE, DEFAULT("linear"),
      .choices = CONF_CHOICES({"linear", ZOO_ROPE_LINEAR}, {"llama3", ZOO_ROPE_LLAMA3},
                  {"yarn", ZOO_ROPE_YARN}, {"longrope", ZOO_ROPE_LONGROPE}),
      DOC("rotary: how the frequencies of longer sequences follow; longrope by lists of divisors, "
          "the others by pos_scaling_factor")},
 #define ROPE(name) FIELD(model.pos_scaling_extra_args.name)
-    {ROPE(low_freq_factor), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0, DOC("llama3")},
-    {ROPE(high_freq_factor), DOUBLE, NULLABLE, DEFAULT("4.0"), ABOVE_0, DOC("llama3")},
-    {ROPE(beta_fast), DOUBLE, NULLABLE, DEFAULT("32"), ABOVE_0, DOC("yarn")},
-    {ROPE(beta_slow), DOUBLE, NULLABLE, DEFAULT("1"), ABOVE_0, DOC("yarn")},
-    {ROPE(extrapolation_factor), DOUBLE, NULLABLE, DEFAULT("1.0"), RANGE(0, 1), DOC("yarn")},
-    {ROPE(mscale_a), DOUBLE, NULLABLE, DEFAULT("0.1"), RANGE(0, 100), DOC("yarn")},
-    {ROPE(mscale_b), DOUBLE, NULLABLE, DEFAULT("1.0"), RANGE(0, 100), DOC("yarn")},
-    {ROPE(original_max_position_embeddings), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 30),
+    {ROPE(low_freq_factor), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1.0"), ABOVE_0, DOC("llama3")},
+    {ROPE(high_freq_factor), DOUBLE, NO_TIME, NULLABLE, DEFAULT("4.0"), ABOVE_0, DOC("llama3")},
+    {ROPE(beta_fast), DOUBLE, NO_TIME, NULLABLE, DEFAULT("32"), ABOVE_0, DOC("yarn")},
+    {ROPE(beta_slow), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1"), ABOVE_0, DOC("yarn")},
+    {ROPE(extrapolation_factor), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1.0"), RANGE(0, 1),
+     DOC("yarn")},
+    {ROPE(mscale_a), DOUBLE, NO_TIME, NULLABLE, DEFAULT("0.1"), RANGE(0, 100), DOC("yarn")},
+    {ROPE(mscale_b), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1.0"), RANGE(0, 100), DOC("yarn")},
+    {ROPE(original_max_position_embeddings), INT, NO_TIME, NULLABLE, DEFAULT("null"), RANGE(1,
+     1 << 30),
      DOC("llama3, yarn and longrope: sequence length before stretching; llama3 without it: 8192")},
-    {ROPE(short_factor), SPECIAL(factors), NULLABLE, DEFAULT("null"),
+    {ROPE(short_factor), SPECIAL(factors), NO_TIME, NULLABLE, DEFAULT("null"),
      .form = "list of rotary_dim / 2 numbers",
      DOC("longrope: divisors of the frequencies where max_position_embeddings is not longer than "
          "original_max_position_embeddings")},
-    {ROPE(long_factor), SPECIAL(factors), NULLABLE, DEFAULT("null"),
+    {ROPE(long_factor), SPECIAL(factors), NO_TIME, NULLABLE, DEFAULT("null"),
      .form = "list of rotary_dim / 2 numbers", DOC("longrope: divisors where it is longer")},
-    {ROPE(short_mscale), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
+    {ROPE(short_mscale), DOUBLE, NO_TIME, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
      DOC("longrope: factor of cosines and sines with short_factor; 0: attention_factor")},
-    {ROPE(long_mscale), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
+    {ROPE(long_mscale), DOUBLE, NO_TIME, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
      DOC("longrope: factor of cosines and sines with long_factor; 0: attention_factor")},
-    {ROPE(attention_factor), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
+    {ROPE(attention_factor), DOUBLE, NO_TIME, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
      DOC("longrope: factor of cosines and sines; 0: sqrt(1 + ln(max / original) / ln(original)) "
          "for longer sequences, else 1")},
 #undef ROPE
@@ -317,7 +243,7 @@ static const struct conf_key keys[] = {
      DOC("heads of keys and values, a divisor of num_heads; multiquery_attention without it: 1")},
     {FIELD(model.attention_inner_dim), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),
      DOC("width of all heads together, a multiple of num_heads; null: hidden_size")},
-    {FIELD(model.attention_type), CHOICE, DEFAULT("scaled_dot_product"),
+    {FIELD(model.attention_type), CHOICE, NO_TIME, DEFAULT("scaled_dot_product"),
      .choices = CONF_CHOICES({"scaled_dot_product", ZOO_SCALED_DOT_PRODUCT},
                  {"dot_product", ZOO_DOT_PRODUCT}),
      DOC("scores divided by the root of the head's width, or not")},
@@ -337,9 +263,10 @@ static const struct conf_key keys[] = {
      DOC("further experts that take every token")},
     {FIELD(model.moe.top_k), INT, NULLABLE, DEFAULT("1"), RANGE(1, 1024),
      DOC("experts of a token")},
-    {FIELD(model.moe.load_balancing_loss_coef), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
+    {FIELD(model.moe.load_balancing_loss_coef), DOUBLE, NULLABLE, DEFAULT("0"),
+     RANGE(0, 1e6),
      DOC("factor of the load-balancing loss")},
-    {FIELD(model.moe.null_expert_bias), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
+    {FIELD(model.moe.null_expert_bias), DOUBLE, NO_TIME, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
      DOC("added to the sum by which the chosen experts' probabilities are divided")},
     {FIELD(model.moe.routing_algorithm), CHOICE, NULLABLE, DEFAULT("learned"),
      .choices = CONF_CHOICES({"learned", ZOO_ROUTING_LEARNED}, {"hash", ZOO_ROUTING_HASH}),
@@ -357,7 +284,7 @@ static const struct conf_key keys[] = {
     {KEY("model.moe.moe_implementation"), NO_EFFECT, DOC("hint for the compiler")},
     {FIELD(model.moe.probability_before_ffn), BOOL, DEFAULT("false"),
      DOC("weights multiply what the experts take, not what they give")},
-    {FIELD(model.layer_norm_epsilon), DOUBLE, DEFAULT("1e-5"), ABOVE_0,
+    {FIELD(model.layer_norm_epsilon), DOUBLE, NO_TIME, DEFAULT("1e-5"), ABOVE_0,
      DOC("added to the variance")},
     {FIELD(model.share_embedding_weights), BOOL, DEFAULT("true"),
      DOC("tie the output layer to the word embedding")},
@@ -367,31 +294,37 @@ static const struct conf_key keys[] = {
      DOC("bias of the attention output projection")},
     {FIELD(model.use_projection_bias_in_attention), BOOL, DEFAULT("true"),
      DOC("biases of the query, key and value projections")},
-    {FIELD(model.recompute), BOOL, DEFAULT("false"),
+    {FIELD(model.recompute), BOOL, NO_TIME, DEFAULT("false"),
      DOC("`--numerics host`: a block keeps its input alone and computes the rest again in the "
          "backward pass: less memory for long sequences, a third more computing, equal values; the "
          "emulated wafer's recomputation is the planner's")},
-    {FIELD(model.dropout_rate), DOUBLE, NULLABLE, DEFAULT("0.1"), RANGE(0, 1),
-     DOC("dropout of the residual branches; values only, no virtual time")},
-    {FIELD(model.attention_dropout_rate), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"),
-     RANGE(0, 1), DOC("dropout of the attention probabilities; no virtual time")},
-    {FIELD(model.embedding_dropout_rate), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"),
-     RANGE(0, 1), DOC("dropout of the embeddings; no virtual time")},
-    {FIELD(model.residual_dropout_rate), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"),
-     RANGE(0, 1), DOC("the GPT-J family's name of dropout_rate; no virtual time")},
-    {FIELD(model.relu_dropout_rate), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"), RANGE(0, 1),
-     DOC("seq2seq: dropout after the encoder's nonlinearity; no virtual time")},
-    {FIELD(model.task_dropout), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"), RANGE(0, 1),
-     DOC("dropout before a classifier; no virtual time")},
+    {FIELD(model.dropout_rate), DOUBLE, NO_TIME, NULLABLE, DEFAULT("0.1"), RANGE(0, 1),
+     DOC("dropout of the residual branches")},
+    {FIELD(model.attention_dropout_rate), DOUBLE, NO_TIME, NULLABLE,
+     DEFAULT("=model.dropout_rate"),
+     RANGE(0, 1), DOC("dropout of the attention probabilities")},
+    {FIELD(model.embedding_dropout_rate), DOUBLE, NO_TIME, NULLABLE,
+     DEFAULT("=model.dropout_rate"),
+     RANGE(0, 1), DOC("dropout of the embeddings")},
+    {FIELD(model.residual_dropout_rate), DOUBLE, NULLABLE,
+     DEFAULT("=model.dropout_rate"),
+     RANGE(0, 1), DOC("the GPT-J family's name of dropout_rate")},
+    {FIELD(model.relu_dropout_rate), DOUBLE, NO_TIME, NULLABLE,
+     DEFAULT("=model.dropout_rate"), RANGE(0, 1),
+     DOC("seq2seq: dropout after the encoder's nonlinearity")},
+    {FIELD(model.task_dropout), DOUBLE, NO_TIME, NULLABLE, DEFAULT("=model.dropout_rate"),
+     RANGE(0, 1),
+     DOC("dropout before a classifier")},
     {FIELD(model.mixed_precision), BOOL, DEFAULT("false"), DOC("16-bit activations")},
     {FIELD(model.fp16_type), CHOICE, DEFAULT("bfloat16"),
      .choices = CONF_CHOICES({"float16", ZOO_FP16}, {"bfloat16", ZOO_BF16},
                              {"cbfloat16", ZOO_CB16}),
      DOC("the 16-bit format")},
     {FIELD(model.attention_softmax_fp32), BOOL, DEFAULT("true"), DOC("softmax in 32 bits")},
-    {FIELD(model.initializer_range), DOUBLE, DEFAULT("0.02"), ABOVE_0,
+    {FIELD(model.initializer_range), DOUBLE, NO_TIME, DEFAULT("0.02"), ABOVE_0,
      DOC("standard deviation of the default initializers, cut at twice it")},
-    {FIELD(model.weight_initialization_seed), INT, NULLABLE, DEFAULT("null"), RANGE(1, DBL_MAX),
+    {FIELD(model.weight_initialization_seed), INT, NO_TIME, NULLABLE, DEFAULT("null"),
+     RANGE(1, DBL_MAX),
      DOC("seed of initial weights; null: runconfig.seed")},
     INITIALIZER(model.initializer, "weights of the blocks; default: truncated normal"),
     INITIALIZER(model.embedding_initializer, "embeddings; default: truncated normal"),
@@ -403,26 +336,31 @@ static const struct conf_key keys[] = {
                                        "output_layer_initializer"),
     INITIALIZER(model.ffn_output_layer_initializer,
                 "last layer of the feed-forward network; default: as output_layer_initializer"),
-    {FIELD(model.loss_scaling), CHOICE, DEFAULT("num_tokens"),
+    {FIELD(model.loss_scaling), CHOICE, NO_TIME, DEFAULT("num_tokens"),
      .choices = CONF_CHOICES({"num_tokens", ZOO_LOSS_NUM_TOKENS},
                              {"batch_size", ZOO_LOSS_BATCH_SIZE}),
      DOC("what the summed loss is divided by")},
-    {FIELD(model.loss_weight), DOUBLE, DEFAULT("1.0"), ABOVE_0,
+    {FIELD(model.loss_weight), DOUBLE, NO_TIME, DEFAULT("1.0"), ABOVE_0,
      DOC("factor of the loss; with batch_size only")},
     {KEY("model.vocab_file"), NO_EFFECT, DOC("summarization: ROUGE is not computed")},
     {KEY("model.label_vocab_file"), NO_EFFECT, DOC("that of the data loader counts")},
-    {AT("model.max_tokens", model.generation.max_tokens), INT, NULLABLE, DEFAULT("null"),
+    {AT("model.max_tokens", model.generation.max_tokens), INT, NO_TIME, NULLABLE,
+     DEFAULT("null"),
      RANGE(1, 1 << 20),
      DOC("generation: tokens added to a prompt, unless --max_new_tokens is given; null: the option's "
          "default")},
-    {AT("model.temperature", model.generation.temperature), DOUBLE, NULLABLE, DEFAULT("0"),
+    {AT("model.temperature", model.generation.temperature), DOUBLE, NO_TIME, NULLABLE,
+     DEFAULT("0"),
      RANGE(0, 100),
      DOC("generation: as --temperature, which comes first; 0 takes the most likely token")},
-    {AT("model.top_k", model.generation.top_k), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 20),
+    {AT("model.top_k", model.generation.top_k), INT, NO_TIME, NULLABLE, DEFAULT("0"), RANGE(0,
+     1 << 20),
      DOC("generation: as --top_k, which comes first; 0: among all tokens")},
-    {AT("model.top_p", model.generation.top_p), DOUBLE, NULLABLE, DEFAULT("1"), RANGE(1e-9, 1),
+    {AT("model.top_p", model.generation.top_p), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1"),
+     RANGE(1e-9, 1),
      DOC("generation: as --top_p, which comes first")},
-    {AT("model.stop_sequences", model.generation.stop), SPECIAL(stops), NULLABLE, DEFAULT("null"),
+    {AT("model.stop_sequences", model.generation.stop), SPECIAL(stops), NO_TIME, NULLABLE,
+     DEFAULT("null"),
      .form = "token id or list of lists of token ids",
      DOC("generation: a text ends after one of these sequences of new tokens")},
     {KEY("model.start_token"), NO_EFFECT, DOC("generation: prompts have lengths of their own")},
@@ -431,35 +369,38 @@ static const struct conf_key keys[] = {
      DOC("accuracies of both sets of MNLIDataProcessor are always computed")},
     {KEY("model.compute_eval_metrics"), NO_EFFECT,
      DOC("accuracy, F1 and perplexity are always computed")},
-    {FIELD(model.embeddings_scale), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+    {FIELD(model.embeddings_scale), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1.0"), ABOVE_0,
      DOC("muP: factor of the embedding output; seq2seq with mup_base_hidden_size: times the root "
          "of the width")},
-    {FIELD(model.output_logits_scale), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+    {FIELD(model.output_logits_scale), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1.0"), ABOVE_0,
      DOC("muP: factor of the logits")},
-    {FIELD(model.scale_qk_dot_by_d), BOOL, DEFAULT("false"),
+    {FIELD(model.scale_qk_dot_by_d), BOOL, NO_TIME, DEFAULT("false"),
      DOC("muP: 1/d instead of 1/sqrt(d) in attention, true by default with "
          "mup_base_hidden_size; seq2seq: in that of the encoder")},
-    {FIELD(model.scale_decoder_qk_dot_by_d), BOOL, DEFAULT("false"),
+    {FIELD(model.scale_decoder_qk_dot_by_d), BOOL, NO_TIME, DEFAULT("false"),
      DOC("seq2seq: as scale_qk_dot_by_d in the attention of the decoder, true by default with "
          "mup_base_hidden_size")},
-    {FIELD(model.scale_qk_dot_by_layer_idx), BOOL, DEFAULT("false"),
+    {FIELD(model.scale_qk_dot_by_layer_idx), BOOL, NO_TIME, DEFAULT("false"),
      DOC("a further 1/(layer + 1) in attention")},
 #define XX(name) {KEY("model." #name), NO_EFFECT, DOC("hint for the compiler")},
     XX(attention_kernel) XX(boundary_casting) XX(pad_rope) XX(fold_rope_consts) XX(use_experimental_flex_api)
 #undef XX
-    {FIELD(model.mup_base_hidden_size), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 20),
+    {FIELD(model.mup_base_hidden_size), DOUBLE, NO_TIME, NULLABLE, DEFAULT("0"), RANGE(0,
+     1 << 20),
      DOC("muP: width that the other settings were tuned at; 0: off")},
-    {FIELD(model.mup_base_filter_size), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 22),
+    {FIELD(model.mup_base_filter_size), DOUBLE, NO_TIME, NULLABLE, DEFAULT("0"), RANGE(0,
+     1 << 22),
      DOC("muP: inner width of the feed-forward network that they were tuned at")},
-    {FIELD(model.mup_base_d_kv), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 20),
+    {FIELD(model.mup_base_d_kv), DOUBLE, NO_TIME, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 20),
      DOC("muP of seq2seq: width of a head that they were tuned at; 0: that of the model")},
-    {FIELD(model.output_logits_alpha), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+    {FIELD(model.output_logits_alpha), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1.0"), ABOVE_0,
      DOC("muP by base sizes: factor of the logits beside the base width's")},
-    {FIELD(model.attention_logits_alpha), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+    {FIELD(model.attention_logits_alpha), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1.0"), ABOVE_0,
      DOC("a further factor of the scores of attention; seq2seq: of the encoder's")},
-    {FIELD(model.decoder_attention_logits_alpha), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+    {FIELD(model.decoder_attention_logits_alpha), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1.0"),
+     ABOVE_0,
      DOC("seq2seq: a further factor of the scores of the decoder's attention, to both")},
-    {FIELD(model.scale_output_logits_by_d), BOOL, DEFAULT("true"),
+    {FIELD(model.scale_output_logits_by_d), BOOL, NO_TIME, DEFAULT("true"),
      DOC("muP by base sizes: logits by the ratio of widths, not by its root")},
     {KEY("model.compression"), NO_EFFECT, DOC("transfers of the real cluster")},
     {KEY("model.moe_params"), ONLY({"null", 0}), .refusal = "its keys are read below model.moe",
@@ -491,7 +432,7 @@ static const struct conf_key keys[] = {
                              {"biasless-layernorm", ZOO_QK_BIASLESS_LAYERNORM},
                              {"rmsnorm", ZOO_QK_RMSNORM}),
      DOC("norm of the queries and keys of every head, after rotary positions")},
-    {FIELD(model.attention_qk_norm_eps), DOUBLE, NULLABLE, DEFAULT("1e-5"), ABOVE_0,
+    {FIELD(model.attention_qk_norm_eps), DOUBLE, NO_TIME, NULLABLE, DEFAULT("1e-5"), ABOVE_0,
      DOC("added to their variance")},
     {KEY("model.num_extra_input_vocab_tokens"), ONLY({"null", 0}, {"0", 0}),
      DOC("further tokens of the input, of pictures")},
@@ -508,18 +449,19 @@ static const struct conf_key keys[] = {
     {FIELD(model.selective_grad), SPECIAL(selective), NULLABLE, DEFAULT("null"),
      .form = "map with param_filter, init_method, or list of them",
      DOC("of the tensors that the globs name only weights of large magnitude train")},
-    {FIELD(model.dpo.beta), DOUBLE, NULLABLE, DEFAULT("0.1"), ABOVE_0,
+    {FIELD(model.dpo.beta), DOUBLE, NO_TIME, NULLABLE, DEFAULT("0.1"), ABOVE_0,
      DOC("preference optimization: factor of the log-ratios; with this section the other keys of "
          "`model`, or `policy_model` below it, describe the policy model")},
     {FIELD(model.dpo.reference_free), BOOL, DEFAULT("false"),
      DOC("without reference model: all texts have the same probability there")},
-    {FIELD(model.dpo.loss_type), CHOICE, DEFAULT("sigmoid"),
+    {FIELD(model.dpo.loss_type), CHOICE, NO_TIME, DEFAULT("sigmoid"),
      .choices = CONF_CHOICES({"sigmoid", ZOO_DPO_SIGMOID}, {"hinge", ZOO_DPO_HINGE},
                              {"ipo", ZOO_DPO_IPO}),
      DOC("loss of a pair: -log sigmoid(beta m); max(0, 1 - beta m); (m - 1 / (2 beta))^2 on mean "
          "log-probabilities; m: margin of the log-ratios")},
-    {FIELD(model.dpo.disable_dropout), BOOL, DEFAULT("true"), DOC("no dropout in the policy model")},
-    {FIELD(model.dpo.label_smoothing), DOUBLE, NULLABLE, DEFAULT("0.0"), RANGE(0, 0.5),
+    {FIELD(model.dpo.disable_dropout), BOOL, NO_TIME, DEFAULT("true"),
+     DOC("no dropout in the policy model")},
+    {FIELD(model.dpo.label_smoothing), DOUBLE, NO_TIME, NULLABLE, DEFAULT("0.0"), RANGE(0, 0.5),
      DOC("sigmoid: fraction of the pairs with swapped labels; not in the Model Zoo")},
     {KEY("model.policy_model"), ONLY({"null", 0}),
      DOC("or a map of keys of `model`, which are read as if they stood there")},
@@ -690,8 +632,8 @@ static const struct conf_key keys[] = {
      DOC("steps between log lines")},
     {FIELD(runconfig.seed), INT, NULLABLE, DEFAULT("1"), RANGE(-DBL_MAX, DBL_MAX),
      DOC("seed of all random numbers")},
-    {FIELD(runconfig.precision_opt_level), INT, NULLABLE, DEFAULT("1"), RANGE(-1, 2),
-     DOC("format of the softmax, 2: 16 bits; values only, no virtual time; -1: taken as 1")},
+    {FIELD(runconfig.precision_opt_level), INT, NO_TIME, NULLABLE, DEFAULT("1"), RANGE(-1, 2),
+     DOC("format of the softmax, 2: 16 bits; -1: taken as 1")},
     {FIELD(runconfig.num_wgt_servers), INT, NULLABLE, DEFAULT("null"), RANGE(1, HW_MAX_SHARDS),
      DOC("upper bound of MemoryX shards; null: as in the cluster file")},
     {FIELD(runconfig.num_workers_per_csx), INT, NULLABLE, DEFAULT("null"), RANGE(0, 1024),

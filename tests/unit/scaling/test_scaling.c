@@ -104,33 +104,6 @@ TEST(scaling, an_evaluation_takes_a_third_of_the_flops)
     tear_down();
 }
 
-/* Keys that change values alone take no virtual time, and their documentation says so. */
-TEST(scaling, dropout_and_precision_take_no_time)
-{
-    static const char *const key[] = {"model.dropout_rate", "model.attention_dropout_rate",
-                                      "model.embedding_dropout_rate",
-                                      "runconfig.precision_opt_level"};
-    static const char *const value[] = {"0", "0.4"}, *const level[] = {"0", "2"};
-    const struct conf_table *table = zoo_params_table();
-    for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
-        int64_t ps[2];
-        for (int k = 0; k < 2; k++) {
-            struct scaling_row row;
-            char set[80];
-            const char *const sets[] = {"model.mixed_precision=true", set, NULL};
-            (void)snprintf(set, sizeof set, "%s=%s", key[i], (i < 3 ? value : level)[k]);
-            T_OK(small_config_init(&config, 1, sets));
-            const struct scaling_model model = {"small", &config.params};
-            T_OK(scaling_point(&model, &config.cluster, 1, 6, &row));
-            ps[k] = row.step_time_ps;
-            small_config_fini(&config);
-        }
-        T_EQ(ps[0], ps[1]);
-        CU_ASSERT_PTR_NOT_NULL(
-            strstr(table->key[conf_keys_find(table, key[i])].doc, "no virtual time"));
-    }
-}
-
 TEST(scaling, strong_scaling_keeps_the_batch)
 {
     static const int64_t counts[] = {1, 2, 6};
