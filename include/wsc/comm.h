@@ -45,9 +45,12 @@ struct comm_link;
 /** Start MPI (when @p use_mpi, at MPI_THREAD_SERIALIZED) and learn rank, size and hosts. With MPI
  *  it is collective over MPI_COMM_WORLD and called once per process; it duplicates that
  *  communicator, and from then on a failed WSC_CHECK ends all ranks. Heartbeats start
- *  (WSC_HEARTBEAT_SECONDS, 60; 0 for none). WSC_MPI, WSC_NOMEM, WSC_USAGE for an environment
- *  variable that is no number; *@p out is NULL then. */
+ *  (WSC_HEARTBEAT_SECONDS, 60; 0 for none). WSC_MPI, WSC_NOMEM, without MPI also the error of
+ *  comm_check_limits(), which takes defaults with MPI, so that its ranks can agree on the error;
+ *  *@p out is NULL then. */
 enum wsc_err comm_create(struct comm **out, bool use_mpi) WSC_CHECKED;
+/** WSC_USAGE when WSC_HEARTBEAT_SECONDS or WSC_STALL_SECONDS is no whole number. */
+enum wsc_err comm_check_limits(void) WSC_CHECKED;
 /** Release everything, links and fibers too, and null the pointer; ends MPI when comm_create()
  *  started it, which is collective.  NULL inside allowed. */
 void comm_destroy(struct comm **comm);

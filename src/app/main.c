@@ -159,6 +159,7 @@ static enum wsc_err run_command(const struct app_command *command, int argc, cha
     const bool stops = command->stops || command->ranks == APP_RANKS_ALL;
     enum wsc_err rc = stops ? wsc_stop_start() : WSC_OK;
     if (!rc) rc = out_progress_check();
+    if (!rc) rc = comm_check_limits();
     if (!rc) rc = app_parse(&call, app_commands, command, app_options, argc, argv);
     if (!rc && call.help) {
         rc = print_help(&call);
@@ -205,6 +206,18 @@ static enum wsc_err unknown_command(const char *name)
                 : wsc_err_hint(rc, "wsc --help lists the commands");
 }
 
+/* The same on all ranks, of which one reports. */
+static enum wsc_err refuse_command(int argc, char **argv)
+{
+    static const struct app_command none = {.ranks = APP_RANKS_ONE};
+    struct app_call call = {.command = &none};
+    struct comm *comm = NULL;
+    enum wsc_err rc = start(&call, &comm, unknown_command(argv[1]), argc, argv);
+    app_report_error();
+    comm_destroy(&comm);
+    return rc;
+}
+
 /* A stack that is too small for a library is a crash without a word. */
 static enum wsc_err check_stack(void)
 {
@@ -225,13 +238,13 @@ static enum wsc_err dispatch(int argc, char **argv)
     int n_words = 0;
     const struct app_command *command = find_command(argc, argv, &n_words);
     if (command) return run_command(command, argc - n_words, argv + n_words);
-    if (argc > 2) return unknown_command(argv[1]);
+    if (argc > 2) return refuse_command(argc, argv);
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         TRY(print_overview(stdout));
     else if (!strcmp(argv[1], "--version"))
         (void)printf("%s\n%s\n", out_version(), num_library());
     else
-        TRY(strcmp(argv[1], "--help-config") ? unknown_command(argv[1]) : print_keys());
+        TRY(strcmp(argv[1], "--help-config") ? refuse_command(argc, argv) : print_keys());
     return check_stdout();
 }
 

@@ -92,6 +92,22 @@ static enum wsc_err seconds_from(const char *name, double *seconds)
     return WSC_OK;
 }
 
+/* A limit that cannot be read keeps its default. */
+static enum wsc_err read_limits(double *heartbeat_s, double *stall_s)
+{
+    *heartbeat_s = 60;
+    *stall_s = 1800;
+    enum wsc_err rc = seconds_from("WSC_STALL_SECONDS", stall_s);
+    enum wsc_err first = seconds_from("WSC_HEARTBEAT_SECONDS", heartbeat_s);
+    return first ? first : rc;
+}
+
+enum wsc_err comm_check_limits(void)
+{
+    double heartbeat_s, stall_s;
+    return read_limits(&heartbeat_s, &stall_s);
+}
+
 /* For tests of heartbeats and error messages: WSC_INJECT=mute:RANK:N drops all messages of a link
  * from the N-th message of the rank on; garble:RANK:N gives this message a wrong kind; long:RANK:N
  * makes it, or the next one to another rank, longer than the receiver expects. */
@@ -129,10 +145,9 @@ static enum wsc_err start_watched(struct comm *comm, double limit_s)
 static enum wsc_err start(struct comm *comm)
 {
     enum { DEFAULT_CHUNK_BYTES = 4 << 20, DEFAULT_CHUNKS = 8 };
-    double heartbeat_s = 60;
-    comm->stall_limit_s = 1800;
-    TRY(seconds_from("WSC_HEARTBEAT_SECONDS", &heartbeat_s));
-    TRY(seconds_from("WSC_STALL_SECONDS", &comm->stall_limit_s));
+    double heartbeat_s;
+    enum wsc_err rc = read_limits(&heartbeat_s, &comm->stall_limit_s);
+    if (rc && !comm->use_mpi) return rc;
     TRY(comm->use_mpi ? start_watched(comm, heartbeat_s) : learn_hosts(comm));
     comm_set_chunks(comm, DEFAULT_CHUNK_BYTES, DEFAULT_CHUNKS);
     inject_from_environment(comm);

@@ -167,3 +167,25 @@ TEST(reported, a_stop_without_values_has_its_reason)
         strstr(r.err, "no checkpoint was written, as --numerics none computes no weights"));
     spawn_free(&r);
 }
+
+/* A limit that cannot be read, on all ranks or on one, is one error of the job. */
+TEST(reported, a_wrong_limit_is_named_once)
+{
+    static const char *const command[] = {
+        "WSC_HEARTBEAT_SECONDS=soon mpirun --quiet -n 3 \"$WSC\" run --params "
+        "configs/params/tiny.yaml --numerics none",
+        "unset WSC_HEARTBEAT_SECONDS; mpirun --quiet -n 2 \"$WSC\" run --params "
+        "configs/params/tiny.yaml --numerics none : -n 1 env WSC_HEARTBEAT_SECONDS=soon \"$WSC\" "
+        "run --params configs/params/tiny.yaml --numerics none",
+        "WSC_HEARTBEAT_SECONDS=soon \"$WSC\" scale --params configs/params/tiny.yaml"};
+    static const char said[] = "wsc: error: WSC_HEARTBEAT_SECONDS: expected a whole number of "
+                               "seconds, got \"soon\"";
+    for (size_t i = 0; i < sizeof command / sizeof *command; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "%s", command[i]);
+        T_EQ(r.status, 2);
+        const char *first = strstr(r.err, said);
+        CU_ASSERT(first && !strstr(first + 1, "wsc: error: "));
+        spawn_free(&r);
+    }
+}

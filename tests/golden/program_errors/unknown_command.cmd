@@ -1,0 +1,1 @@
+scal --params configs/params/tiny.yaml
