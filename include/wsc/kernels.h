@@ -32,7 +32,11 @@
 
 /** Where the values of a wafer are computed: nowhere (sizes and time only), on the host, on the
  *  mesh. */
-enum kernels_numerics { KERNELS_NONE, KERNELS_HOST, KERNELS_MESH };
+enum kernels_numerics { KERNELS_NONE, KERNELS_HOST, KERNELS_MESH, KERNELS_N_NUMERICS };
+/** Words of options for them, in their order. */
+#define KERNELS_NUMERICS_OPTIONS "none host mesh"
+/** The word of @p numerics in KERNELS_NUMERICS_OPTIONS. */
+const char *kernels_numerics_option(enum kernels_numerics numerics);
 /** Simulated cycles of a stage. `known` is false on the host, where the analytical model gives the
  *  cycles; the other members are then 0. */
 struct kernels_simulated {

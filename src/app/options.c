@@ -262,7 +262,7 @@ const struct app_option app_options[] = {
     {APP_ON_RUN, "run_id", APP_TEXT, "ID", AT(run, job.run_id),
      .help = "shared by a run and its restarts: a restart resumes from the newest checkpoint of "
              "this ID in model_dir and trains to the step at which the first was to end"},
-    {APP_ON_RUN, "numerics", APP_CHOICE, NULL, AT(run, numerics), .words = "none host mesh",
+    {APP_ON_RUN, "numerics", APP_CHOICE, NULL, AT(run, numerics), .words = KERNELS_NUMERICS_OPTIONS,
      .preset = "host",
      .help = "none: keep time only; host: compute values on the host; mesh: compute them on an "
              "emulated mesh of PEs, wavelet by wavelet (small models)"},

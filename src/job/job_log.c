@@ -22,13 +22,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The words of --numerics, in the order of enum kernels_numerics. */
-static const char *kind_of(const struct job_state *s)
-{
-    static const char *const name[] = {"none", "host", "mesh"};
-    return name[s->job->numerics];
-}
-
 /* ---- training -------------------------------------------------------------------------------- */
 
 /* Rates of the machine are of this step alone; those of the host are since the step that was logged
@@ -356,7 +349,7 @@ static struct job_performance whereabouts(const struct job_state *s)
                                     .kernel = s->result.kernel,
                                     .n_kernels = s->result.n_kernels,
                                     .payload = payload_of(s),
-                                    .numerics = kind_of(s),
+                                    .numerics = kernels_numerics_option(s->job->numerics),
                                     .command = job->command};
 }
 

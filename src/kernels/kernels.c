@@ -18,6 +18,12 @@ struct kernels {
     int64_t n_nodes;             /* of the micro-batch: vectors of gradients */
 };
 
+const char *kernels_numerics_option(enum kernels_numerics numerics)
+{
+    static const char *const word[] = {"none", "host", "mesh"};
+    return word[numerics];
+}
+
 enum wsc_err kernels_create(struct kernels **out, enum kernels_numerics numerics,
                             const struct hw *hw, const struct model *model,
                             const struct programs_room *room, bool training)

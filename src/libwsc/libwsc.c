@@ -364,10 +364,8 @@ void libwsc_sweep_free(libwsc_sweep **sweep)
 /* enum kernels_numerics by name; -1 after an error. */
 static int find_numerics(const char *name)
 {
-    static const char *const names[] = {
-        [KERNELS_NONE] = "none", [KERNELS_HOST] = "host", [KERNELS_MESH] = "mesh"};
-    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
-        if (!strcmp(names[i], name)) return i;
+    for (int i = 0; i < KERNELS_N_NUMERICS; i++)
+        if (!strcmp(kernels_numerics_option((enum kernels_numerics)i), name)) return i;
     return -1;
 }
 

@@ -91,6 +91,16 @@ static void check_row(const struct kernels_row *k, const struct hw *hw, int n, i
     }
 }
 
+/* The words of --numerics stand in the order of the enumeration. */
+TEST(kernels_table, words_of_numerics_are_in_order)
+{
+    char words[64] = "";
+    for (int i = 0; i < KERNELS_N_NUMERICS; i++)
+        (void)snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s", i ? " " : "",
+                       kernels_numerics_option((enum kernels_numerics)i));
+    T_STR(words, KERNELS_NUMERICS_OPTIONS);
+}
+
 TEST(kernel_rows, mesh_and_host_over_random_grids)
 {
     const struct hw_machine cluster = model_case_cs2();
