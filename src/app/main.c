@@ -206,7 +206,7 @@ static enum wsc_err unknown_command(const char *name)
                 : wsc_err_hint(rc, "wsc --help lists the commands");
 }
 
-/* The same on all ranks, of which one reports. */
+/* An unknown command ends all ranks, of which one reports. */
 static enum wsc_err refuse_command(int argc, char **argv)
 {
     static const struct app_command none = {.ranks = APP_RANKS_ONE};
