@@ -23,10 +23,10 @@
 enum wsc_err job_history_write(const struct job_state *s, struct store_file *file)
 {
     char *text = NULL;
-    TRY(zoo_past_lines(s->job->params, &text));
-    enum wsc_err rc = store_set_text(file, ZOO_PAST, text);
+    const enum wsc_err made = zoo_past_lines(s->job->params, &text);
+    const enum wsc_err rc = store_set_text(file, ZOO_PAST, made ? NULL : text);
     wsc_free(text);
-    return rc;
+    return made ? made : rc;
 }
 
 enum wsc_err job_history_check(const struct job_state *s, struct store_file *file, bool resumes)

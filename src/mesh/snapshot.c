@@ -158,12 +158,10 @@ static void own_rows(const struct mesh *m, int *first, int *end)
     *end = (int)((high->first + high->n_pes) / m->config.w);
 }
 
-/* Count the words of each row, gather the counts of all processes, and set where each row
- * begins. */
+/* Count the words of each row of this process. */
 static enum wsc_err measure_rows(struct mesh *m, struct writing *w)
 {
     int first, end;
-    const struct mesh_rect all = {0, 0, 1, m->config.h};
     TRY_NEW(w->row, WSC_MEM_MESH, m->config.h + 1);
     own_rows(m, &first, &end);
     for (int y = first; y < end; y++) {
@@ -171,8 +169,15 @@ static enum wsc_err measure_rows(struct mesh *m, struct writing *w)
         TRY(mesh_snapshot_row(m, &s, y, &w->timers, false));
         w->row[y] = words_of(s.at);
     }
-    TRY(mesh_share_rows(m, all, w->row, WORD));
+    return WSC_OK;
+}
+
+/* Gather the counts of all processes, and set where each row begins. */
+static enum wsc_err place_rows(const struct mesh *m, struct writing *w)
+{
+    const struct mesh_rect all = {0, 0, 1, m->config.h};
     int64_t before = 0;
+    TRY(mesh_share_rows(m, all, w->row, WORD));
     for (int y = 0; y <= m->config.h; y++) {
         const int64_t n = w->row[y];
         w->row[y] = before;
@@ -228,11 +233,21 @@ static enum wsc_err write_common(struct mesh *m, struct writing *w)
     return a->write(a->ctx, "watch", 0, words + 1, w->word);
 }
 
+/* The sizes of what this process writes. */
+static enum wsc_err measure_own(struct mesh *m, struct writing *w)
+{
+    const struct mesh_snapshots *k = m->config.snapshots;
+    struct mesh_stream s = {.mode = MESH_STREAM_COUNT};
+    if (mesh_snapshot_has_watch(k->watch)) TRY(mesh_snapshot_watch_state(k->watch, &s));
+    w->head.watch_bytes = s.at;
+    TRY(mesh_snapshot_timers(m, &w->timers));
+    return measure_rows(m, w);
+}
+
 static enum wsc_err measure(struct mesh *m, struct writing *w, int64_t next)
 {
     const struct mesh_snapshots *k = m->config.snapshots;
     struct mesh_stats stats;
-    struct mesh_stream s = {.mode = MESH_STREAM_COUNT};
     mesh_regions_stats(m, &stats);
     TRY(mesh_share_stats(m, &stats));
     w->head = head_of(m);
@@ -244,10 +259,8 @@ static enum wsc_err measure(struct mesh *m, struct writing *w, int64_t next)
     w->head.elements = stats.elements;
     w->head.host_data_bytes = k->host_data.n;
     if (m->watch) TRY(mesh_share_watch(m));
-    if (mesh_snapshot_has_watch(k->watch)) TRY(mesh_snapshot_watch_state(k->watch, &s));
-    w->head.watch_bytes = s.at;
-    TRY(mesh_snapshot_timers(m, &w->timers));
-    return measure_rows(m, w);
+    TRY(mesh_share_agree(m, measure_own(m, w)));
+    return place_rows(m, w);
 }
 
 static enum wsc_err write_all(struct mesh *m, struct writing *w)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads and writes text attributes at the root of a checkpoint, such as the params of the run. All
- * ranks write the same text into the file, as HDF5 requires for attributes; a rank without memory
- * for it takes part in the agreement, so that the others do not wait. */
+ * ranks write the same text into the file, as HDF5 requires for attributes; a rank that could not
+ * make its text takes part in the agreement, so that the others do not wait. */
 #include "checkpoint_entries.h"
 #include "h5_number.h"
 #include "h5_text.h"
@@ -15,12 +15,14 @@ enum wsc_err store_set_text(struct store_file *f, const char *name, const char *
 {
     WSC_CHECK(f->tmp, "%s is open for reading", f->path);
     hid_t type = H5Tcopy(H5T_C_S1);
-    size_t bytes = strlen(value);
+    const size_t bytes = value ? strlen(value) : 0;
     (void)H5Tset_size(type, bytes ? bytes : 1);
     (void)H5Tset_strpad(type, H5T_STR_NULLPAD);
     (void)H5Tset_cset(type, H5T_CSET_UTF8);
-    enum wsc_err rc = store_group_agree(&f->group, store_reserve(f, (int64_t)bytes));
-    if (!rc) rc = store_h5_set(f->file, f->tmp, name, type, value);
+    enum wsc_err rc = value ? store_reserve(f, (int64_t)bytes)
+                            : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, name);
+    rc = store_group_agree(&f->group, rc);
+    if (!rc) rc = store_group_agree(&f->group, store_h5_set(f->file, f->tmp, name, type, value));
     (void)H5Tclose(type);
     if (rc) f->failed = rc;
     return rc;

@@ -125,6 +125,21 @@ TEST(store_mpi, slices_of_all_ranks_make_one_file)
     all_agree(rc == WSC_OK && same);
 }
 
+/* The last rank has no memory for its text: nobody waits, and nobody takes the file for complete.
+ */
+TEST(store_mpi, a_text_that_one_rank_could_not_make_fails_on_all)
+{
+    char path[256];
+    struct store_group g = group_of_all();
+    struct store_file *f = NULL;
+    shared_path(path, "text.mdl");
+    all_agree(store_create(&f, path, &g) == WSC_OK);
+    const bool last = g.rank == g.size - 1;
+    all_agree(store_set_text(f, "params", last ? NULL : "a: 1") == WSC_NOMEM);
+    store_close(&f);
+    all_agree(access(path, F_OK) != 0);
+}
+
 /* The checksum must not depend on how many ranks wrote the file. */
 TEST(store_mpi, file_of_one_rank_holds_the_same)
 {
