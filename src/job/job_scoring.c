@@ -236,9 +236,6 @@ static const struct {
                {"byte_perplexity", SCORE_TEXT, fill_perplexity},
                {"bits_per_byte", SCORE_TEXT, fill_perplexity}};
 enum { N_METRICS = sizeof metrics / sizeof *metrics };
-static const char *const kind_name[SCORE_N_KINDS] = {[SCORE_CHOICES] = "multiple_choice",
-                                                     [SCORE_CONTINUATION] = "loglikelihood",
-                                                     [SCORE_TEXT] = "loglikelihood_rolling"};
 
 /* The metrics of the kinds that the file has; how many. */
 static int fill_metrics(const struct job_score_requests *q, struct metric *m)
@@ -258,7 +255,7 @@ static enum wsc_err print_metrics(const struct job_score_requests *q, const stru
     struct out_table *t;
     TRY(out_table_new(&t, "lrlrr", head));
     for (int i = 0; i < n; i++) {
-        out_table_cell(t, "%s", kind_name[m[i].kind]);
+        out_table_cell(t, "%s", job_score_kind_name(m[i].kind));
         out_table_cell(t, "%lld", (long long)q->of_kind[m[i].kind]);
         out_table_cell(t, "%s", m[i].name);
         out_table_cell(t, "%.6g", m[i].value);
@@ -281,7 +278,7 @@ static json_t *document_json(const struct job_score_requests *q, const struct jo
         (void)json_array_append_new(greedy, json_boolean(is_greedy(&q->request[i])));
     }
     return json_pack("{s:I, s:s, s:o, s:o}", "doc_id", (json_int_t)d->id, "kind",
-                     kind_name[d->kind], "loglikelihood", of, "is_greedy", greedy);
+                     job_score_kind_name(d->kind), "loglikelihood", of, "is_greedy", greedy);
 }
 
 static json_t *scores_json(const struct job *job, const struct job_score_requests *q,
@@ -289,9 +286,9 @@ static json_t *scores_json(const struct job *job, const struct job_score_request
 {
     json_t *results = json_array(), *documents = json_array();
     for (int i = 0; i < n; i++) {
-        json_t *one =
-            json_pack("{s:s, s:s, s:I, s:f}", "kind", kind_name[m[i].kind], "metric", m[i].name,
-                      "documents", (json_int_t)q->of_kind[m[i].kind], "value", m[i].value);
+        json_t *one = json_pack("{s:s, s:s, s:I, s:f}", "kind", job_score_kind_name(m[i].kind),
+                                "metric", m[i].name, "documents", (json_int_t)q->of_kind[m[i].kind],
+                                "value", m[i].value);
         if (!isnan(m[i].error)) (void)json_object_set_new(one, "stderr", json_real(m[i].error));
         (void)json_array_append_new(results, one);
     }

@@ -226,19 +226,28 @@ static enum wsc_err read_gold(const struct reader *r, const json_t *target, int 
     return WSC_OK;
 }
 
+const char *job_score_kind_name(enum job_score_kind kind)
+{
+    static const char *const name[SCORE_N_KINDS] = {[SCORE_CHOICES] = "multiple_choice",
+                                                    [SCORE_CONTINUATION] = "loglikelihood",
+                                                    [SCORE_TEXT] = "loglikelihood_rolling"};
+    return name[kind];
+}
+
 /* Where a line names its kind, it is one of those that are scored. */
 static enum wsc_err check_type(const struct reader *r, const json_t *type)
 {
-    static const char *const scored[] = {"loglikelihood", "loglikelihood_rolling",
-                                         "multiple_choice"};
+    char expected[120] = "request_type: expected";
     const char *text = json_string_value(type);
     if (!type) return WSC_OK;
-    for (size_t i = 0; text && i < sizeof scored / sizeof *scored; i++)
-        if (!strcmp(text, scored[i])) return WSC_OK;
-    return bad(r, text && !strcmp(text, "generate_until")
-                      ? generates
-                      : "request_type: expected loglikelihood, loglikelihood_rolling or "
-                        "multiple_choice");
+    if (text && !strcmp(text, "generate_until")) return bad(r, generates);
+    for (int i = 0; i < SCORE_N_KINDS; i++) {
+        const char *name = job_score_kind_name((enum job_score_kind)i);
+        const size_t n = strlen(expected);
+        if (text && !strcmp(text, name)) return WSC_OK;
+        (void)snprintf(expected + n, sizeof expected - n, "%s%s", i ? ", " : " ", name);
+    }
+    return bad(r, expected);
 }
 
 static enum wsc_err add_document(const struct reader *r, const json_t *line)

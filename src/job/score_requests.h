@@ -14,6 +14,8 @@ enum job_score_kind {
     SCORE_TEXT,         /**< the probability of a whole text, in windows of the context length */
     SCORE_N_KINDS
 };
+/** The harness' name of @p kind. */
+const char *job_score_kind_name(enum job_score_kind kind);
 /** A text whose log-likelihood is asked for, and what a model gave it. */
 struct job_score_request {
     int64_t first_sample, n_samples; /**< windows; one unless the kind is SCORE_TEXT */

@@ -195,7 +195,7 @@ TEST(scoring, wrong_requests_are_refused)
         {"{\"request_type\": \"generate_until\", \"arguments\": [" PAIR "]}", "",
          ":1: a request for a generated text"},
         {"{\"request_type\": \"rank\", \"arguments\": [" PAIR "]}", "",
-         ":1: request_type: expected loglikelihood"},
+         ":1: request_type: expected multiple_choice, loglikelihood, loglikelihood_rolling"},
         {"{\"arguments\": [[\"a\", {\"until\": [\".\"]}]]}", "",
          ":1: a request for a generated text"},
         {"{}", "", ":1: arguments: expected 1 to 1024 requests"},
