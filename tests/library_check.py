@@ -83,6 +83,13 @@ class Sweeps(unittest.TestCase):
             wsc.scale(PARAMS, num_csx=1, batch_per_csx=1 << 62)
         self.assertEqual(large.exception.status, 2)
 
+    def test_batches_that_cannot_be_simulated(self):
+        """Refused at once: one system takes a million sequences, all together a billion."""
+        for n, batch, said in ((1, 1000001, "at most 1000000,"), (4096, 300000, "at most 1000000000")):
+            with self.assertRaisesRegex(wsc.Error, said) as large:
+                wsc.scale(PARAMS, num_csx=n, batch_per_csx=batch)
+            self.assertEqual(large.exception.status, 2)
+
     def test_values_of_other_kinds_are_yaml(self):
         text = wsc.Params(PARAMS, {"optimizer.betas": (0.5, 0.75)}).text
         self.assertIn("betas: [0.5, 0.75]", text)

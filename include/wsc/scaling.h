@@ -31,6 +31,9 @@
 /** Most sequences of a system that a point may have: every micro-batch of a step is simulated, a
  *  million of them take seconds to minutes by the size of the model. */
 enum { SCALING_MOST_SEQUENCES = 1000000 };
+/** Most sequences of a global batch, which train_input.batch_size has too: the canonical tree of
+ *  sums has at most 2^30 leaves. */
+enum { SCALING_MOST_GLOBAL = 1000000000 };
 
 /** One row of scaling.csv: the steady-state step of a model on a number of systems. */
 struct scaling_row {

@@ -15,7 +15,6 @@
 #include <wsc/scaling.h>
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,7 +90,6 @@ static void drop_replaced(struct app_scale *o)
  * its parts by warn_of_uneven(). */
 static void set_batches(struct app_sweep *s, bool batch_given)
 {
-    const double most = 1e9; /* of train_input.batch_size */
     struct app_scale *o = s->o;
     struct app_config *config = &o->config;
     int64_t least = o->num_csx.item[0];
@@ -101,8 +99,8 @@ static void set_batches(struct app_sweep *s, bool batch_given)
         if (o->num_csx.item[i] < least) least = o->num_csx.item[i];
     if (o->strong) least = 1;
     (void)snprintf(s->set[0], sizeof s->set[0], "runconfig.num_csx=%lld", (long long)least);
-    (void)snprintf(s->set[1], sizeof s->set[1], "train_input.batch_size=%.0f",
-                   fmin((double)o->batch_per_csx * (double)least, most));
+    (void)snprintf(s->set[1], sizeof s->set[1], "train_input.batch_size=%lld",
+                   (long long)(o->batch_per_csx * least));
     for (int i = 0; i < (o->strong ? 1 : 2) && config->n_sets < APP_MAX_SETS; i++)
         config->set[config->n_sets++] =
             (struct conf_set){s->set[i], i ? "batch_per_csx" : "num_csx"};

@@ -46,7 +46,7 @@ const struct app_command app_commands[] = {
      .usage = "validate [--out DIR] [options]\n"
               "wsc validate --mesh [--pairs N] [--seed S] [--json]\n"
               "wsc validate --mesh --wafer [--csv FILE] [--json]\n"
-              "wsc validate --mesh --products [--json]\n"
+              "wsc validate --mesh --products [--seed S] [--json]\n"
               "wsc validate --mesh --sparse [--pairs N] [--seed S] [--json]",
      .about = "Predicts every published figure of benchmarks/reference and prints the error, the "
               "rows that constants were fitted on, the parts of the predicted steps, and the "

@@ -121,7 +121,8 @@ static bool add_known(struct wsc_text *t, const struct app_option *o)
     else if (o->bare && o->commands == APP_ON_PARAMS)
         wsc_text_add(t,
                      "[ \"${COMP_WORDS[i-2]}\" != --template ] || list=$(_wsc_models \"$prev\"); "
-                     "[ \"${COMP_WORDS[i-2]}\" != --diff ] || _wsc_files");
+                     "[ \"${COMP_WORDS[i-2]}\" != --diff ] || _wsc_files; "
+                     "[ \"$prev\" != --schema ] || list=$'params\\ncluster'");
     else if (o->name && !strcmp(o->name, "template"))
         wsc_text_add(t, "list=$(_wsc_models | sort -u)");
     else if (o->name && !strcmp(o->name, "man"))

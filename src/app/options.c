@@ -383,7 +383,7 @@ const struct app_option app_options[] = {
      .max = 100000, .preset_why = "264, with --sparse 100", .needs = "mesh !wafer !products",
      .help = "number of kernels, shapes and grids"},
     {APP_ON_VALIDATE, "seed", APP_INT, "S", MESH_MODE, AT(validate, seed), .min = 0,
-     .max = INT32_MAX, .preset = "1", .needs = "mesh", .help = "seed that samples them"},
+     .max = INT32_MAX, .preset = "1", .needs = "mesh !wafer", .help = "seed that samples them"},
     {APP_ON_VALIDATE, "json", APP_FLAG, NULL, MESH_MODE, AT(validate, json), .needs = "mesh",
      .help = "pairs as JSON"},
 
@@ -639,7 +639,8 @@ const struct app_option app_options[] = {
     /* inspect */
     {APP_ON_INSPECT, NULL, APP_FILE, "FILE", .help = "checkpoint, dataset, params or cluster file",
      AT(inspect, file), .bare = true, .required = ""},
-    {APP_ON_INSPECT, "json", APP_FLAG, AT(inspect, json), .help = "results as JSON"},
+    {APP_ON_INSPECT, "json", APP_FLAG, AT(inspect, json),
+     .help = "results as JSON, of params and cluster files"},
 
     /* params */
     {APP_ON_PARAMS, NULL, APP_TEXT, "WORD", AT(params, word), .bare = true,

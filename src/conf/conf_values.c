@@ -129,7 +129,7 @@ static void read_bool(struct conf_parse *p, const struct conf_key *key,
 static void read_string(struct conf_parse *p, const struct conf_key *key,
                         const struct conf_node *node, char **field)
 {
-    if (node->kind != CONF_NODE_SCALAR || !*node->text) {
+    if (node->kind != CONF_NODE_SCALAR || !*node->text || conf_node_is_null(node)) {
         wrong_form(p, key->path, node, "a text");
         return;
     }

@@ -15,6 +15,7 @@
 #include <wsc/store.h>
 
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -262,26 +263,41 @@ int libwsc_params_check(libwsc_params *params, const libwsc_machine *machine, in
 
 /* ---- sweeps ---------------------------------------------------------------------------------- */
 
+/* Sizes of structs in the first version of the interface: callers that were built with it have no
+ * members that came later. */
+enum {
+    FIRST_SCALING_BYTES = offsetof(struct libwsc_scaling, batch_per_csx) + sizeof(int64_t),
+    FIRST_POINT_BYTES = offsetof(struct libwsc_point, input_ps) + sizeof(int64_t)
+};
+
+static size_t shorter(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* The sweep, with its numbers of systems checked: scaling takes them as they are. */
 static enum wsc_err run_sweep(libwsc_sweep *sweep, const libwsc_params *params,
                               const libwsc_machine *machine, const int64_t *num_csx,
-                              const struct libwsc_scaling *how)
+                              const struct libwsc_scaling *given)
 {
-    if (how && how->size < sizeof *how)
-        return WSC_RAISE(WSC_USAGE, "libwsc_scaling: the size is %zu, not %zu", how->size,
-                         sizeof *how);
+    struct libwsc_scaling how = {0};
+    if (given && given->size < FIRST_SCALING_BYTES)
+        return WSC_RAISE(WSC_USAGE, "libwsc_scaling: the size is %zu, not %zu", given->size,
+                         sizeof how);
+    if (given) memcpy(&how, given, shorter(given->size, sizeof how));
     const struct scaling_model model = {sweep->name, &params->params};
     const struct scaling_sweep s = {.model = &model,
                                     .n_models = 1,
                                     .num_csx = num_csx,
                                     .n_counts = sweep->n,
-                                    .strong = how && how->strong,
-                                    .batch_per_csx = how ? how->batch_per_csx : 0,
+                                    .strong = how.strong,
+                                    .batch_per_csx = how.batch_per_csx,
                                     .cluster = &machine->machine};
-    if (s.batch_per_csx < 0 || s.batch_per_csx > INT32_MAX || (s.strong && s.batch_per_csx))
+    if (s.batch_per_csx < 0 || s.batch_per_csx > SCALING_MOST_SEQUENCES ||
+        (s.strong && s.batch_per_csx))
         return WSC_RAISE(WSC_USAGE,
                          "batch_per_csx: at most %d, positive, and for weak scaling alone",
-                         INT32_MAX);
+                         SCALING_MOST_SEQUENCES);
     if (sweep->n < 1) return WSC_RAISE(WSC_USAGE, "no number of systems");
     for (int i = 0; i < sweep->n; i++)
         if (num_csx[i] < 1 || num_csx[i] > HW_MAX_SYSTEMS)
@@ -318,11 +334,11 @@ int libwsc_sweep_n(const libwsc_sweep *sweep)
 int libwsc_sweep_point(const libwsc_sweep *sweep, int i, struct libwsc_point *point)
 {
     if (need(sweep, "sweep") || need(point, "point")) return wsc_err_exit_status(WSC_USAGE);
-    if (i < 0 || i >= sweep->n || point->size < sizeof *point)
+    if (i < 0 || i >= sweep->n || point->size < FIRST_POINT_BYTES)
         return wsc_err_exit_status(
             WSC_RAISE(WSC_USAGE, "no point %d, or a struct of %zu bytes", i, point->size));
     const struct scaling_row *r = &sweep->row[i];
-    *point = (struct libwsc_point){.size = sizeof *point,
+    const struct libwsc_point p = {.size = shorter(point->size, sizeof p),
                                    .params = r->params,
                                    .num_csx = r->num_csx,
                                    .global_batch = r->global_batch,
@@ -339,6 +355,7 @@ int libwsc_sweep_point(const libwsc_sweep *sweep, int i, struct libwsc_point *po
                                    .mfu = r->mfu,
                                    .joules_per_token = r->joules_per_token,
                                    .input_ps = r->breakdown.input_wait_ps};
+    memcpy(point, &p, p.size);
     return 0;
 }
 

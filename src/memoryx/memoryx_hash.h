@@ -1,5 +1,5 @@
 /** The hash of all weights.
- *  Written to the log with trace_hash, to compare runs.
+ *  Written to metrics.jsonl with trace_hash, to compare runs.
  */
 #ifndef WSC_MEMORYX_HASH_H
 #define WSC_MEMORYX_HASH_H

@@ -418,7 +418,8 @@ static void add_whole_machine(struct out_json *j)
 
 static void add_cluster(struct out_json *j)
 {
-    const struct report_schema_tree tree = {.table = hw_machine_table(), .leaf = add_constant};
+    const struct report_schema_tree tree = {
+        .table = hw_machine_table(), .leaf = add_constant, .nullable = true};
     out_json_open(j, "definitions");
     report_schema_kinds(j, "fault", hw_fault_kinds());
     report_schema_record(j, "fault", hw_fault_kinds());

@@ -127,7 +127,7 @@ void report_schema_section(struct out_json *j, const struct report_schema_tree *
                            const char *section)
 {
     bool open = false;
-    add_type(j, t->nullable);
+    add_type(j, t->nullable && *section);
     out_json_open(j, "properties");
     for (int i = 0; i < t->table->n; i++) {
         const char *rest = below(t->table->key[i].path, section);

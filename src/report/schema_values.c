@@ -406,7 +406,7 @@ static void add_map(struct out_json *j)
 static void add_texts(struct out_json *j)
 {
     add_text(j);
-    begin_items(j, 1, 0);
+    begin_items(j, 0, 0);
     add_text(j);
     end_items(j);
 }
@@ -515,7 +515,7 @@ static void add_outlier(struct out_json *j)
 static void add_loras(struct out_json *j)
 {
     add_lora(j);
-    begin_items(j, 1, ZOO_MAX_LORAS);
+    begin_items(j, 0, ZOO_MAX_LORAS);
     add_lora(j);
     end_items(j);
     out_json_open(j, NULL); /* the callback's argument */
@@ -542,7 +542,7 @@ static void add_selective(struct out_json *j)
 static void add_selectives(struct out_json *j)
 {
     add_selective(j);
-    begin_items(j, 1, ZOO_MAX_PATTERNS);
+    begin_items(j, 0, ZOO_MAX_PATTERNS);
     add_selective(j);
     end_items(j);
     out_json_open(j, NULL); /* the callback's argument */
@@ -569,7 +569,7 @@ static void add_tag(struct out_json *j)
 static void add_tags(struct out_json *j)
 {
     add_tag(j);
-    begin_items(j, 1, ZOO_MAX_TAGS);
+    begin_items(j, 0, ZOO_MAX_TAGS);
     add_tag(j);
     end_items(j);
 }
@@ -577,7 +577,7 @@ static void add_tags(struct out_json *j)
 /* An entry of optimizer.tagged_schedules. */
 static void add_tagged(struct out_json *j)
 {
-    begin_items(j, 1, ZOO_MAX_TAGS);
+    begin_items(j, 0, ZOO_MAX_TAGS);
     out_json_open(j, NULL);
     out_json_str(j, "type", "object");
     out_json_open(j, "properties");

@@ -267,8 +267,30 @@ enum wsc_err scaling_refuse_other_modes(const struct zoo_params *params)
                          : "wsc run --mode generate --prompt TEXT");
 }
 
+/* Batches that can be simulated. */
+static enum wsc_err check_batches(const struct scaling_sweep *s)
+{
+    for (int i = 0; i < n_points(s); i++) {
+        const struct scaling_model *model = &s->model[i / s->n_counts];
+        const int64_t n = s->num_csx[i % s->n_counts], batch = batch_for(s, model->params, n);
+        if (batch > SCALING_MOST_GLOBAL)
+            return WSC_RAISE(WSC_USAGE, "%s on %lld systems: %lld sequences, expected at most %d",
+                             model->name, (long long)n, (long long)batch, SCALING_MOST_GLOBAL);
+        if ((batch - 1) / n >= SCALING_MOST_SEQUENCES)
+            return wsc_err_hint(
+                WSC_RAISE(WSC_USAGE,
+                          "%s on %lld systems: %lld sequences of a system, expected at most %d",
+                          model->name, (long long)n, (long long)((batch - 1) / n + 1),
+                          SCALING_MOST_SEQUENCES),
+                "the rate of a larger batch is nearly that of %d sequences",
+                SCALING_MOST_SEQUENCES);
+    }
+    return WSC_OK;
+}
+
 enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row **rows)
 {
+    TRY(check_batches(sweep));
     TRY_NEW(*rows, WSC_MEM_SCALING, n_points(sweep));
     enum wsc_err rc = run_points(sweep, *rows);
     if (!rc) return WSC_OK;

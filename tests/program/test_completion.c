@@ -38,6 +38,7 @@ TEST(completion, commands_options_and_choices)
     expect("run --numerics m", "mesh ");
     expect("run --mode train_", "train_and_eval ");
     expect("scale --scaling s", "strong ");
+    expect("params --schema cl", "cluster ");
 }
 
 TEST(completion, keys_of_params_and_cluster)

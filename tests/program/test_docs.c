@@ -290,6 +290,23 @@ TEST(docs, what_the_documents_name_exists)
     spawn_free(&r);
 }
 
+/* Rows that EXTENDING.md shows are rows of the source, apart from blanks and continued lines. */
+TEST(docs, rows_shown_are_those_of_the_source)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "dir=$(mktemp -d); "
+              "awk '/^```c$/ { f = 1; b = \"\"; next } /^```$/ { if (f) print b; f = 0 } "
+              "f { b = b $0 }' docs/EXTENDING.md | tr -d ' \\134' >$dir/rows; "
+              "find src include -name '*.[ch]' -exec cat {} + | tr -d ' \\134\\n' >$dir/source; "
+              "wc -l <$dir/rows; while read -r row; do "
+              "grep -qF -- \"$row\" $dir/source || echo \"$row\" >&2; done <$dir/rows; "
+              "rm -r $dir");
+    CU_ASSERT(strtol(r.out, NULL, 10) >= 4);
+    T_STR(r.err, "");
+    spawn_free(&r);
+}
+
 TEST(docs, config_page_is_current)
 {
     CU_ASSERT(spawn_ok("\"$WSC\" --help-config | diff - docs/CONFIG.md"));

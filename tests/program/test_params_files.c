@@ -66,6 +66,27 @@ TEST(params, schemas_refuse_the_errors_that_one_key_makes)
                  dir, dir, dir, dir, dir, dir));
 }
 
+/* Empty lists, null sections and a null scale, which the program takes for defaults. */
+TEST(params, schemas_accept_what_stands_for_defaults)
+{
+    const char *dir = make_schemas();
+    CU_ASSERT(
+        spawn_ok("cd %s && root=$OLDPWD && for value in model.freeze=[] model.lora_params=[] "
+                 "model.selective_grad=[] optimizer.params=[] "
+                 "optimizer.loss_scaling_factor=null; do section=${value%%%%.*}; "
+                 "key=${value#*.}; sed \"s/^$section:/&\\n    ${key%%=*}: ${key#*=}/\" "
+                 "$root/configs/params/tiny.yaml >$key.yaml && "
+                 "\"$WSC\" run --params $key.yaml --validate_only >/dev/null && "
+                 "python3 $root/tests/program/schema_check.py params.json $key.yaml || exit 1; "
+                 "done",
+                 dir));
+    CU_ASSERT(spawn_ok("printf 'schema_version: 1\\nbase: %%s/configs/cluster/cs2.yaml"
+                       "\\ncontrol: null\\n' $PWD >%s/null.yaml && \"$WSC\" ranks --cluster "
+                       "%s/null.yaml --params configs/params/tiny.yaml && " CHECK
+                       "%s/cluster.json %s/null.yaml",
+                       dir, dir, dir, dir));
+}
+
 TEST(params, a_template_is_the_model_that_it_is_named_after)
 {
     const char *dir = job_path("templates");

@@ -291,6 +291,15 @@ TEST(libwsc, a_sweep_has_its_points_and_no_others)
         CU_ASSERT_EQUAL(libwsc_sweep_point(sweep, i, &point), 0);
         CU_ASSERT_EQUAL(point.num_csx, counts[i]);
     }
+    /* A caller of a later version has members that this one does not write. */
+    struct {
+        struct libwsc_point point;
+        int64_t later;
+    } newer = {.point.size = sizeof newer, .later = -1};
+    CU_ASSERT_EQUAL(libwsc_sweep_point(sweep, 1, &newer.point), 0);
+    CU_ASSERT(newer.point.size == sizeof point && newer.later == -1 && newer.point.num_csx == 2);
+    point.size = sizeof point - 1;
+    CU_ASSERT(refused(libwsc_sweep_point(sweep, 0, &point), "a struct of"));
     CU_ASSERT(refused(libwsc_sweep_point(sweep, -1, &point), "no point -1"));
     CU_ASSERT(refused(libwsc_sweep_point(sweep, 2, &point), "no point 2"));
     const char *csv = libwsc_sweep_csv(sweep), *first = csv ? strchr(csv, '\n') : NULL;

@@ -1,0 +1,1 @@
+validate --mesh --wafer --seed 3
