@@ -3,6 +3,7 @@
  * prediction, and rows that are not compared. They go to stdout, to CSV files and to Markdown. */
 #include "validation_plot.h"
 
+#include <wsc/check.h>
 #include <wsc/file.h>
 #include <wsc/mem.h>
 
@@ -165,15 +166,14 @@ struct sink {
     struct wsc_text *markdown;
 };
 
-/* Start a table with these columns. */
+/* Start a table with these columns; @p align has a letter for each. */
 static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const struct cells *head)
 {
     const char *name[MAX_CELLS] = {0};
-    char columns[MAX_CELLS + 1];
-    (void)snprintf(columns, sizeof columns, "%.*s", head->n, align);
+    WSC_CHECK(strlen(align) == (size_t)head->n, "%s for %d columns", align, head->n);
     for (int i = 0; i < head->n; i++)
         name[i] = head->text[i];
-    if (!s->markdown) return out_table_new(&s->table, columns, name);
+    if (!s->markdown) return out_table_new(&s->table, align, name);
     for (int i = 0; i < head->n; i++)
         wsc_text_add(s->markdown, "| %s ", name[i]);
     wsc_text_add(s->markdown, "|\n");
@@ -219,8 +219,10 @@ static int rank_of(const struct validation_prediction *p)
 static WSC_CHECKED enum wsc_err put_comparison(struct sink *s, const struct validation_table *v,
                                                struct cells *c)
 {
+    char align[MAX_CELLS + 1] = "llrrrlrrlrr";
+    memset(align + strlen(align), 'r', (size_t)v->n_calibrated);
     comparison_head(v, c);
-    TRY(begin(s, "llrrrlrrlrrrrrr", c));
+    TRY(begin(s, align, c));
     for (int i = 0; i < N_RANKS * v->n_rows; i++) {
         const int row = i % v->n_rows;
         if (rank_of(&v->row[row]) != i / v->n_rows) continue;

@@ -174,6 +174,29 @@ TEST(validation, files_hold_the_same)
     T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
 }
 
+/* One column for each of as many calibrated constants as a fit may have. */
+static void print_all_calibrated(void)
+{
+    struct validation_prediction row[2];
+    struct validation_table v = make(row);
+    for (int k = 0; k < VALIDATION_MAX_CALIBRATED; k++) {
+        v.calibrated[k] = &latency;
+        row[0].sensitivity[k] = row[1].sensitivity[k] = 0.01 * (k + 1);
+    }
+    v.n_calibrated = VALIDATION_MAX_CALIBRATED;
+    T_OK(report_validation_print(&v));
+    T_OK(report_validation_write(case_path("calibrated"), &v));
+}
+
+TEST(validation, each_calibrated_constant_has_a_column)
+{
+    check_says(case_capture(1, print_all_calibrated), "+6.0 %");
+    const char *markdown = case_read(case_path("calibrated/validation.md"));
+    check_says(markdown, "|---|---|---:|---:|---:|---|---:|---:|---|---:|---:"
+                         "|---:|---:|---:|---:|---:|---:|\n");
+    check_says(markdown, "| +1.0 % | +2.0 % | +3.0 % | +4.0 % | +5.0 % | +6.0 % |\n");
+}
+
 static void print_near_zero(void)
 {
     const struct validation_product product = {
