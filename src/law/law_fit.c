@@ -9,8 +9,9 @@
  * together always follow a straight line on logarithmic axes.  docs/LAWS.md. */
 #include <wsc/law.h>
 
+#include <wsc/matrix.h>
+
 #include <math.h>
-#include <string.h>
 
 enum { A, B, C, N_COEFFICIENTS };
 /* Exponents that are searched; published ones are -0.05 to -0.5. */
@@ -123,35 +124,6 @@ static void gradient(const struct law_fit *fit, double flop, double g[N_COEFFICI
     g[C] = fit->floor ? 1 : 0;
 }
 
-/* Row @p i less @p factor times row @p k, in both matrices. */
-static void eliminate(int n, double m[N_COEFFICIENTS][N_COEFFICIENTS],
-                      double inverse[N_COEFFICIENTS][N_COEFFICIENTS], int i, int k)
-{
-    const double factor = m[i][k];
-    for (int j = 0; j < n; j++) {
-        m[i][j] -= factor * m[k][j];
-        inverse[i][j] -= factor * inverse[k][j];
-    }
-}
-
-/* The inverse of the symmetric @p m of @p n rows by Gauss and Jordan; false when it is singular. */
-static bool invert(int n, double m[N_COEFFICIENTS][N_COEFFICIENTS])
-{
-    double inverse[N_COEFFICIENTS][N_COEFFICIENTS] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    for (int k = 0; k < n; k++) {
-        const double pivot = m[k][k];
-        if (!(fabs(pivot) > 0)) return false;
-        for (int j = 0; j < n; j++) {
-            m[k][j] /= pivot;
-            inverse[k][j] /= pivot;
-        }
-        for (int i = 0; i < n; i++)
-            if (i != k) eliminate(n, m, inverse, i, k);
-    }
-    memcpy(m, inverse, sizeof inverse);
-    return true;
-}
-
 /* sigma^2 (J^T J)^-1, and the intervals of b and c. */
 static void add_intervals(const struct series *s, struct law_fit *fit)
 {
@@ -169,7 +141,7 @@ static void add_intervals(const struct series *s, struct law_fit *fit)
     }
     fit->dof = fit->n - n;
     fit->deviation = fit->dof > 0 ? sqrt(sum / fit->dof) : 0;
-    const bool known = fit->dof > 0 && invert(n, normal);
+    const bool known = fit->dof > 0 && wsc_matrix_invert(&normal[0][0], n, N_COEFFICIENTS, 0);
     for (int i = 0; i < n && known; i++)
         for (int j = 0; j < n; j++)
             fit->covariance[i][j] = fit->deviation * fit->deviation * normal[i][j];

@@ -7,6 +7,7 @@
 #include "validation_impl.h"
 
 #include <wsc/hash.h>
+#include <wsc/matrix.h>
 #include <wsc/mem.h>
 #include <wsc/rng.h>
 
@@ -67,19 +68,18 @@ static bool is_calibrated(const struct hw_source *source)
     return !strcmp(source->kind, "calibrated") && source->low < source->high;
 }
 
-/* Row @p i of the factor L, L L' = correlations. */
-static WSC_CHECKED enum wsc_err factor_row(const struct hw_machine *c, struct fitted *f, int i)
+/* The factor L, L L' = correlations. */
+static WSC_CHECKED enum wsc_err factor_of(const struct hw_machine *c, struct fitted *f)
 {
-    for (int j = 0; j <= i; j++) {
-        double rest = hw_correlation(c, f->source[i]->key, f->source[j]->key);
-        for (int k = 0; k < j; k++)
-            rest -= f->factor[i][k] * f->factor[j][k];
-        if (i == j && !(rest > 0))
-            return WSC_RAISE(WSC_CONFIG, "%s: %s: its correlations contradict each other", c->file,
-                             f->source[i]->key);
-        f->factor[i][j] = i == j ? sqrt(rest) : rest / f->factor[j][j];
-    }
-    return WSC_OK;
+    double r[VALIDATION_MAX_CALIBRATED][VALIDATION_MAX_CALIBRATED] = {{0}};
+    for (int i = 0; i < f->n; i++)
+        for (int j = 0; j <= i; j++)
+            r[i][j] = hw_correlation(c, f->source[i]->key, f->source[j]->key);
+    const int n =
+        wsc_matrix_cholesky(&r[0][0], f->n, VALIDATION_MAX_CALIBRATED, 0, &f->factor[0][0]);
+    if (n == f->n) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: %s: its correlations contradict each other", c->file,
+                     f->source[n]->key);
 }
 
 static WSC_CHECKED enum wsc_err fitted_of(const struct hw_machine *c, struct fitted *f)
@@ -87,9 +87,7 @@ static WSC_CHECKED enum wsc_err fitted_of(const struct hw_machine *c, struct fit
     *f = (struct fitted){.n = 0};
     for (int i = 0; i < c->n_sources && f->n < VALIDATION_MAX_CALIBRATED; i++)
         if (is_calibrated(&c->source[i])) f->source[f->n++] = &c->source[i];
-    for (int i = 0; i < f->n; i++)
-        TRY(factor_row(c, f, i));
-    return WSC_OK;
+    return factor_of(c, f);
 }
 
 /* Constant @p i in sample @p s: a normal number around its value.  The range is two standard errors

@@ -6,11 +6,13 @@
 #include "validation_impl.h"
 
 #include <wsc/check.h>
+#include <wsc/matrix.h>
 
 #include <math.h>
 #include <string.h>
 
 enum { MAX_EVALUATIONS = 400 };
+static const double SINGULAR = 1e-12; /* pivot of a normal matrix, in first steps */
 
 double validation_huber(double r, double threshold)
 {
@@ -73,27 +75,6 @@ static WSC_CHECKED enum wsc_err slope(const struct validation_problem *p,
     return WSC_OK;
 }
 
-/** Invert the symmetric @p a of @p n by Gauss and Jordan; false when it is singular. */
-static bool invert(int n, double a[VALIDATION_MAX_PARAMETERS][VALIDATION_MAX_PARAMETERS])
-{
-    const double tiny = 1e-12;
-    for (int k = 0; k < n; k++) {
-        const double pivot = a[k][k];
-        if (!(fabs(pivot) > tiny)) return false;
-        a[k][k] = 1;
-        for (int j = 0; j < n; j++)
-            a[k][j] /= pivot;
-        for (int i = 0; i < n; i++) {
-            const double factor = a[i][k];
-            if (i == k) continue;
-            a[i][k] = 0;
-            for (int j = 0; j < n; j++)
-                a[i][j] -= factor * a[k][j];
-        }
-    }
-    return true;
-}
-
 /** J'WJ, each parameter measured in its first step so that sizes compare; W: 1 for points that
  * count, or @p weight. */
 static void normal_matrix(const struct validation_problem *p, const double *weight,
@@ -152,7 +133,7 @@ static WSC_CHECKED enum wsc_err newton_step(const struct search *s, double scale
     normal_matrix(p, weight, (const double(*)[VALIDATION_MAX_POINTS])jacobian, a);
     for (int i = 0; i < p->n_parameters; i++)
         a[i][i] *= damping;
-    *known = invert(p->n_parameters, a);
+    *known = wsc_matrix_invert(&a[0][0], p->n_parameters, VALIDATION_MAX_PARAMETERS, SINGULAR);
     for (int i = 0; i < p->n_parameters; i++) {
         step[i] = 0;
         for (int j = 0; j < p->n_parameters && *known; j++)
@@ -236,7 +217,8 @@ static WSC_CHECKED enum wsc_err set_errors(const struct validation_problem *p,
         for (int j = 0; j < p->n_parameters && !determined[i]; j++)
             a[i][j] = a[j][i] = i == j;
     }
-    const bool known = invert(p->n_parameters, a);
+    const bool known =
+        wsc_matrix_invert(&a[0][0], p->n_parameters, VALIDATION_MAX_PARAMETERS, SINGULAR);
     for (int i = 0; i < p->n_parameters; i++) {
         r->standard_error[i] =
             known && determined[i] ? r->sigma * sqrt(fabs(a[i][i])) * p->step[i] : INFINITY;
