@@ -303,8 +303,9 @@ struct hw_machine {
     char *file;               /**< name of the file for messages; owned */
 };
 
-/** Maximum number of constants with which the error of one may be correlated. */
-enum { HW_MAX_CORRELATIONS = 4 };
+/** Maximum number of constants that are fitted together, and of the others with which the error of
+ *  one of them may be correlated. */
+enum { HW_MAX_CALIBRATED = 6, HW_MAX_CORRELATIONS = HW_MAX_CALIBRATED - 1 };
 /** Provenance and uncertainty of one constant, for tables and reports. In the order of the key
  *  table; only for constants, not for the name or faults. */
 struct hw_source {

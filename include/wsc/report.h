@@ -118,7 +118,8 @@ enum wsc_err report_calibration_print(const struct validation_fit *c) WSC_CHECKE
 /** Write a cluster file @p path that is based on @p base (its name as written in the file). It has
  *  the constants fitted on machine number @p machine, with kind calibrated, standard errors, and
  *  the fitted rows as source, and those of the command line that @p with, the machine of the fit,
- *  has. */
+ *  has. The machine is read back before the file gets its name. WSC_CONFIG, and no file: the
+ *  fitted correlations contradict those of the base. */
 enum wsc_err report_calibration_write(const char *path, const char *base,
                                       const struct validation_fit *c, int machine,
                                       const struct hw_machine *with) WSC_CHECKED;

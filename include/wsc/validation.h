@@ -178,7 +178,7 @@ enum wsc_err validation_points_select(struct validation_point *points, int *n,
                                       validation_skipped_fn skipped) WSC_CHECKED;
 
 /** Maximum number of constants that are fitted together. */
-enum { VALIDATION_MAX_CALIBRATED = 6 };
+enum { VALIDATION_MAX_CALIBRATED = HW_MAX_CALIBRATED };
 /** Machines that are sampled for a band. */
 enum { VALIDATION_N_MACHINES = 8 };
 /** A published figure and its prediction. */
@@ -248,7 +248,8 @@ struct validation_fit {
     struct validation_fitted constant[VALIDATION_MAX_CALIBRATED];
     struct validation_fitted_machine machine[VALIDATION_MAX_FITTED_MACHINES];
     int n_machines;
-    /** Correlations of the constants' errors, 1 on the diagonal. */
+    /** Correlations of the constants' errors, 1 on the diagonal; those of constants with a standard
+     *  error do not contradict each other. */
     double correlation[VALIDATION_MAX_CALIBRATED][VALIDATION_MAX_CALIBRATED];
     int n_constants;
     const struct validation_figure *const *point; /**< borrowed; fitted rows */
@@ -330,6 +331,9 @@ enum wsc_err validation_run(const struct validation_comparison *comparison,
 /** Release what validation_run() allocated. */
 void validation_result_fini(struct validation_result *v);
 
+/** WSC_CONFIG when the correlations that @p machine states for its calibrated constants contradict
+ *  each other: no errors have them all. */
+enum wsc_err validation_check_correlations(const struct hw_machine *machine) WSC_CHECKED;
 /** Result of validation_calibrate(). */
 struct validation_calibration {
     struct validation_fit report;

@@ -4,9 +4,12 @@
  * rows as its source. */
 #include <wsc/report.h>
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MARGIN = 4 }; /* of a constant below its section */
@@ -203,7 +206,7 @@ static void add_correlations(struct wsc_text *t, const struct validation_fit *c,
     int n = 0;
     for (int k = 0; k < i; k++) {
         if (!fitted_on(c, k, machine) || !*c->constant[k].error || !*c->constant[i].error) continue;
-        wsc_text_add(t, "%s%s: %.2f", n++ ? ", " : "        correlation: {", c->constant[k].path,
+        wsc_text_add(t, "%s%s: %.17g", n++ ? ", " : "        correlation: {", c->constant[k].path,
                      c->correlation[i][k]);
     }
     if (n) wsc_text_add(t, "}\n");
@@ -326,12 +329,42 @@ static void add_sections(struct wsc_text *t, const struct entries *list,
     }
 }
 
+/* Fill the new file @p tmp, which becomes @p path. */
+static WSC_CHECKED enum wsc_err write_text(const char *tmp, const char *path,
+                                           const struct wsc_text *t)
+{
+    FILE *f = fopen(tmp, "wb");
+    bool good = f && fwrite(t->bytes, 1, t->n, f) == t->n;
+    if (f && fclose(f)) good = false;
+    return good ? WSC_OK : WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+/* Read the machine of the new file @p tmp: nothing is published that the program refuses. */
+static WSC_CHECKED enum wsc_err read_back(const char *tmp, const char *path)
+{
+    struct hw_machine machine = {0};
+    char *text = NULL;
+    size_t n = 0;
+    TRY(hw_machine_read(tmp, &text, &n));
+    enum wsc_err rc = hw_machine_parse(&machine, path, text, n, NULL, 0);
+    if (!rc) {
+        rc = validation_check_correlations(&machine);
+        if (rc)
+            (void)wsc_err_hint(rc, "--fit also the calibrated constants with which the base "
+                                   "correlates it");
+    }
+    hw_machine_fini(&machine);
+    wsc_free(text);
+    return rc;
+}
+
 enum wsc_err report_calibration_write(const char *path, const char *base,
                                       const struct validation_fit *c, int machine,
                                       const struct hw_machine *with)
 {
     struct wsc_text t = {0};
     struct entries list = {0};
+    struct wsc_beside beside;
     TRY(list_entries(c, machine, with, &list));
     wsc_text_add(&t, "# Constants fitted by `wsc calibrate`.\n\nschema_version: 1\nbase: ");
     out_text_json(&t, base);
@@ -339,7 +372,12 @@ enum wsc_err report_calibration_write(const char *path, const char *base,
     add_sections(&t, &list, c, machine);
     wsc_free(list.entry);
     enum wsc_err rc = wsc_text_check(&t);
-    if (!rc) rc = out_write_text(path, t.bytes);
+    if (!rc) rc = wsc_beside_begin(&beside, path);
+    if (!rc) {
+        rc = write_text(beside.tmp, path, &t);
+        if (!rc) rc = read_back(beside.tmp, path);
+        rc = wsc_beside_end(&beside, path, rc);
+    }
     wsc_text_free(&t);
     return rc;
 }

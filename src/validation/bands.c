@@ -90,6 +90,12 @@ static WSC_CHECKED enum wsc_err fitted_of(const struct hw_machine *c, struct fit
     return factor_of(c, f);
 }
 
+enum wsc_err validation_check_correlations(const struct hw_machine *machine)
+{
+    struct fitted fitted;
+    return fitted_of(machine, &fitted);
+}
+
 /* Constant @p i in sample @p s: a normal number around its value.  The range is two standard errors
  * to the side that no documented bound cuts, and nothing lies beyond it. */
 static WSC_CHECKED enum wsc_err sample_fitted(const struct fitted *f, int i, int s,

@@ -197,6 +197,19 @@ static const double QUARTER = 0.25;
  * the points. */
 static const double DETERMINES = 1e-3;
 
+/** The correlations of a covariance, up to a factor; false when errors are correlated so closely
+ *  that the points do not tell the parameters apart. */
+static bool correlate(int n, double a[VALIDATION_MAX_PARAMETERS][VALIDATION_MAX_PARAMETERS],
+                      double r[VALIDATION_MAX_PARAMETERS][VALIDATION_MAX_PARAMETERS])
+{
+    const double apart = 1e-9; /* part of a variance that the other parameters do not explain */
+    double factor[VALIDATION_MAX_PARAMETERS][VALIDATION_MAX_PARAMETERS] = {{0}};
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            r[i][j] = i == j ? 1 : a[i][j] / sqrt(fabs(a[i][i] * a[j][j]));
+    return wsc_matrix_cholesky(&r[0][0], n, VALIDATION_MAX_PARAMETERS, apart, &factor[0][0]) == n;
+}
+
 static WSC_CHECKED enum wsc_err set_errors(const struct validation_problem *p,
                                            struct validation_solution *r)
 {
@@ -218,12 +231,13 @@ static WSC_CHECKED enum wsc_err set_errors(const struct validation_problem *p,
             a[i][j] = a[j][i] = i == j;
     }
     const bool known =
-        wsc_matrix_invert(&a[0][0], p->n_parameters, VALIDATION_MAX_PARAMETERS, SINGULAR);
+        wsc_matrix_invert(&a[0][0], p->n_parameters, VALIDATION_MAX_PARAMETERS, SINGULAR) &&
+        correlate(p->n_parameters, a, r->correlation);
     for (int i = 0; i < p->n_parameters; i++) {
         r->standard_error[i] =
             known && determined[i] ? r->sigma * sqrt(fabs(a[i][i])) * p->step[i] : INFINITY;
-        for (int j = 0; j < p->n_parameters; j++)
-            r->correlation[i][j] = known ? a[i][j] / sqrt(fabs(a[i][i] * a[j][j])) : i == j;
+        for (int j = 0; j < p->n_parameters && !known; j++)
+            r->correlation[i][j] = i == j;
     }
     return WSC_OK;
 }

@@ -96,7 +96,7 @@ TEST(hw_constants, a_wrong_correlation_is_told)
 {
     check_bad(CLOCK("assumed", ", correlation: {wafer.simd_fmachs: 0.4}"),
               "wafer.clock: correlation: a calibrated constant may have a map");
-    check_bad(CLOCK("calibrated", ", correlation: 0.4"), "may have a map of at most 4 others");
+    check_bad(CLOCK("calibrated", ", correlation: 0.4"), "may have a map of at most 5 others");
     check_bad(CLOCK("calibrated", ", correlation: {wafer.clok: 0.4}"),
               "correlation: wafer.clok is no other constant");
     check_bad(CLOCK("calibrated", ", correlation: {wafer.clock: 0.4}"), "is no other constant");

@@ -331,17 +331,27 @@ TEST(validation, a_fit_tells_how_sure_it_is)
 /* A machine without a constant of the command line. */
 static const struct hw_machine as_in_files = {.n_sources = 0};
 
+enum { BASE_SIZE = 640 };
+
+/* The full name of a shipped machine file. */
+static const char *base_of(const char *name, char base[BASE_SIZE])
+{
+    char cwd[512];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(cwd, sizeof cwd));
+    (void)snprintf(base, BASE_SIZE, "%s/configs/cluster/%s.yaml", cwd, name);
+    return base;
+}
+
 /* The file is a machine: read back it has the constants, of kind calibrated, with their sources. */
 TEST(validation, a_fit_becomes_a_cluster_file)
 {
     const struct validation_fit c = make_fit();
     struct hw_machine cluster;
-    char *text = NULL, cwd[512], base[640];
+    char *text = NULL, base[BASE_SIZE];
     size_t n = 0;
     int seen = 0;
-    CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(cwd, sizeof cwd));
-    (void)snprintf(base, sizeof base, "%s/configs/cluster/cs2.yaml", cwd);
-    T_OK(report_calibration_write(case_path("fitted.yaml"), base, &c, 0, &as_in_files));
+    T_OK(report_calibration_write(case_path("fitted.yaml"), base_of("cs2", base), &c, 0,
+                                  &as_in_files));
     T_OK(hw_machine_read(case_path("fitted.yaml"), &text, &n));
     T_OK(hw_machine_parse(&cluster, "fitted.yaml", text, n, NULL, 0));
     T_EQ(cluster.wafer.stage_latency_ps, 3000000000LL);
@@ -364,14 +374,69 @@ TEST(validation, a_fit_becomes_a_cluster_file)
 TEST(validation, a_constant_of_one_machine_is_in_its_file_alone)
 {
     const struct validation_fit c = make_fit();
-    char *text = NULL;
+    char *text = NULL, base[BASE_SIZE];
     size_t n = 0;
-    T_OK(report_calibration_write(case_path("fitted_cs3.yaml"), "cs3.yaml", &c, 1, &as_in_files));
+    T_OK(report_calibration_write(case_path("fitted_cs3.yaml"), base_of("cs3", base), &c, 1,
+                                  &as_in_files));
     T_OK(conf_read_file(case_path("fitted_cs3.yaml"), &text, &n));
-    check_says(text, "base: \"cs3.yaml\"");
+    check_says(text, "/configs/cluster/cs3.yaml\"");
     check_says(text, "    stage_latency:\n        value: 3 ms\n");
     check_says(text, "    clock:\n        value: 999 MHz\n");
     CU_ASSERT_PTR_NULL(strstr(text, "kernel_factor"));
     CU_ASSERT_PTR_NULL(strstr(text, "memoryx:"));
     wsc_free(text);
+}
+
+/* A fit of as many constants as there may be; the errors of any two have the correlation @p r. */
+static struct validation_fit fit_of_all(double r)
+{
+    struct validation_fit c = make_fit();
+    const struct validation_fitted all[VALIDATION_MAX_CALIBRATED] = {
+        {"wafer.stage_latency", 1, "3 ms", "100 us", "2800 us", "3200 us", ""},
+        {"wafer.arrival_cycles", 1, "9", "1", "7", "11", ""},
+        {"wafer.simd_fmachs", 1, "2", "0.1", "1.8", "2.2", ""},
+        {"wafer.clock", 1, "999 MHz", "30 MHz", "939 MHz", "1059 MHz", ""},
+        {"memoryx.update_rate", 1, "6e9 params/s", "1e9 params/s", "4e9 params/s", "8e9 params/s",
+         ""},
+        {"wafer.kernel_factor", 1, "1.02", "0.01", "1", "1.04", ""}};
+    memcpy(c.constant, all, sizeof all);
+    c.n_constants = VALIDATION_MAX_CALIBRATED;
+    for (int i = 0; i < c.n_constants; i++)
+        for (int k = 0; k < c.n_constants; k++)
+            c.correlation[i][k] = i == k ? 1 : r;
+    return c;
+}
+
+/* Correlations as close to 1 as a fit may find them come back with all digits. */
+TEST(validation, a_fit_of_all_constants_becomes_a_cluster_file)
+{
+    const double r = 1 - 1e-8;
+    const struct validation_fit c = fit_of_all(r);
+    struct hw_machine cluster;
+    char *text = NULL, base[BASE_SIZE];
+    size_t n = 0;
+    T_OK(
+        report_calibration_write(case_path("all.yaml"), base_of("cs2", base), &c, 0, &as_in_files));
+    T_OK(hw_machine_read(case_path("all.yaml"), &text, &n));
+    T_OK(hw_machine_parse(&cluster, "all.yaml", text, n, NULL, 0));
+    for (int i = 0; i < c.n_constants; i++)
+        for (int k = 0; k < c.n_constants; k++)
+            T_NEAR(hw_correlation(&cluster, c.constant[i].path, c.constant[k].path), i == k ? 1 : r,
+                   0);
+    T_OK(validation_check_correlations(&cluster));
+    hw_machine_fini(&cluster);
+    wsc_free(text);
+}
+
+/* Of three errors any two cannot have a correlation below -1/2. */
+TEST(validation, a_file_that_would_be_refused_is_not_written)
+{
+    struct validation_fit c = fit_of_all(-0.6);
+    char base[BASE_SIZE];
+    c.n_constants = 3;
+    T_EQ(report_calibration_write(case_path("refused.yaml"), base_of("cs2", base), &c, 0,
+                                  &as_in_files),
+         WSC_CONFIG);
+    check_says(wsc_err_message(), "its correlations contradict each other; hint: --fit also");
+    CU_ASSERT(access(case_path("refused.yaml"), F_OK));
 }

@@ -145,6 +145,27 @@ TEST(fit, a_constant_that_does_nothing_is_not_told)
     T_NEAR(r.x[1], 0, 0); /* stays where it started */
 }
 
+/* y = (x0 + (1 + 1e-6 t) x1) t: the errors of both have a correlation of nearly -1. */
+static double nearly_one(const double *x, double t)
+{
+    const double apart = 1e-6;
+    return (x[0] + (1 + apart * t) * x[1]) * t;
+}
+
+TEST(fit, constants_that_act_alike_are_not_told_apart)
+{
+    static const double x[] = {0.5, 0.25};
+    struct curve c;
+    struct validation_solution r;
+    make(&c, nearly_one, x);
+    c.y[0] += 0.01;
+    struct validation_problem p = problem(&c, 2);
+    T_OK(validation_least_squares(&p, &r));
+    CU_ASSERT(isinf(r.standard_error[0]) && isinf(r.standard_error[1]));
+    T_NEAR(r.correlation[0][1], 0, 0);
+    T_NEAR(r.correlation[1][1], 1, 0);
+}
+
 TEST(fit, bounds_hold_and_jumps_do_not_confuse)
 {
     static const double x[] = {0.5, -0.75};
