@@ -395,6 +395,8 @@ void hw_constant_write_exact(const struct hw_constant *constant, double value, c
                              size_t size);
 /** The value of @p constant in @p cluster, base units. */
 double hw_constant_get(const struct hw_constant *constant, const struct hw_machine *cluster);
+/** Write the range of the key of @p constant into *@p low and *@p high, base units. */
+void hw_constant_range(const struct hw_constant *constant, double *low, double *high);
 /** Set @p constant to @p value (base units), rounded if it is a whole number. Sources are not
  *  changed, so @p cluster may be a shallow copy. WSC_CONFIG: out of the range of the key. */
 enum wsc_err hw_constant_set(const struct hw_constant *constant, struct hw_machine *cluster,

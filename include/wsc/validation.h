@@ -193,7 +193,9 @@ struct validation_prediction {
     double band_low, band_high;
     int n_machines; /**< sampled machines that the band is of: the model fits, the value is > 0 */
     double neutral; /**< prediction with the calibrated constants at their neutral values */
-    /** Relative change of the prediction when a calibrated constant grows by 10 %. */
+    /** Relative change of the prediction when a calibrated constant grows by 10 %. A constant that
+     *  its key does not let grow so far shrinks by 10 % instead, with the change of the opposite
+     *  sign. NaN when neither is possible, or the model does not fit such machines. */
     double sensitivity[VALIDATION_MAX_CALIBRATED];
     /** Time of the predicted step on num_csx systems. */
     int64_t step_time_ps;

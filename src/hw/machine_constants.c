@@ -135,6 +135,12 @@ double hw_constant_get(const struct hw_constant *constant, const struct hw_machi
     return key->type == CONF_T_DOUBLE ? *(const double *)field : (double)*(const int64_t *)field;
 }
 
+void hw_constant_range(const struct hw_constant *constant, double *low, double *high)
+{
+    *low = key_of(constant)->min;
+    *high = key_of(constant)->max;
+}
+
 enum wsc_err hw_constant_set(const struct hw_constant *constant, struct hw_machine *cluster,
                              double value)
 {

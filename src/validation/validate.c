@@ -104,21 +104,39 @@ static enum wsc_err fill_neutral(const struct validation_case *item,
     return WSC_OK;
 }
 
-/* Each calibrated constant a tenth larger, one at a time. */
+/* Relative change of the figure by that of a constant, @p share of it; NaN when the key does not
+ * have such a value, or the model does not fit the machine. */
+static enum wsc_err change_by(const struct validation_case *item, const char *key, double share,
+                              double predicted, double *change)
+{
+    struct hw_machine cluster = *item->cluster; /* a shallow copy: only numbers differ */
+    struct hw_constant constant;
+    double low, high, changed;
+    *change = NAN;
+    TRY(hw_constant_find(key, &constant));
+    const double value = hw_constant_get(&constant, item->cluster) * (1 + share);
+    hw_constant_range(&constant, &low, &high);
+    if (!(value >= low && value <= high)) return WSC_OK;
+    TRY(hw_constant_set(&constant, &cluster, value));
+    const enum wsc_err rc = validation_predict(item, &cluster, &changed, NULL);
+    if (rc == WSC_CAPACITY) return WSC_OK;
+    if (!rc) *change = predicted > 0 ? changed / predicted - 1 : 0;
+    return rc;
+}
+
+/* Each calibrated constant a tenth larger, or a tenth smaller, one at a time. */
 static enum wsc_err fill_sensitivity(const struct validation_case *item,
                                      const struct validation_table *v,
                                      struct validation_prediction *p)
 {
-    const double tenth = 1.1;
+    const double tenth = 0.1;
     for (int i = 0; i < v->n_calibrated; i++) {
-        struct hw_machine cluster = *item->cluster;
-        struct hw_constant constant;
-        double changed;
-        TRY(hw_constant_find(v->calibrated[i]->key, &constant));
-        TRY(hw_constant_set(&constant, &cluster,
-                            hw_constant_get(&constant, item->cluster) * tenth));
-        TRY(validation_predict(item, &cluster, &changed, NULL));
-        p->sensitivity[i] = p->predicted > 0 ? changed / p->predicted - 1 : 0;
+        const char *key = v->calibrated[i]->key;
+        double smaller;
+        TRY(change_by(item, key, tenth, p->predicted, &p->sensitivity[i]));
+        if (isfinite(p->sensitivity[i])) continue;
+        TRY(change_by(item, key, -tenth, p->predicted, &smaller));
+        p->sensitivity[i] = -smaller;
     }
     return WSC_OK;
 }
@@ -148,7 +166,8 @@ static bool is_listed(const struct validation_table *v, const char *key)
     return false;
 }
 
-/* Constants of kind calibrated of all machines, each once, as the first machine has it. */
+/* Constants of kind calibrated that are numbers, of all machines, each once, as the first machine
+ * has it. */
 static void find_calibrated(const struct validation_cases *cases, struct validation_table *v)
 {
     for (int i = 0; i < cases->n; i++) {
@@ -156,7 +175,9 @@ static void find_calibrated(const struct validation_cases *cases, struct validat
         for (int s = 0; s < c->n_sources; s++) {
             const bool fitted = !strcmp(c->source[s].kind, "calibrated");
             const bool room = v->n_calibrated < VALIDATION_MAX_CALIBRATED;
-            if (fitted && room && !is_listed(v, c->source[s].key))
+            struct hw_constant constant;
+            if (fitted && room && !is_listed(v, c->source[s].key) &&
+                !hw_constant_find(c->source[s].key, &constant))
                 v->calibrated[v->n_calibrated++] = &c->source[s];
         }
     }

@@ -256,6 +256,42 @@ TEST(validate, latency_and_neutral_by_hand)
     validation_result_fini(&v);
 }
 
+#define CALIBRATED(value) "={value: " value ", kind: calibrated, source: a test}"
+
+/* The key ends at 10: the change is that of a factor a tenth smaller, with the other sign. A rate
+ * at the end of its range, the neutral one, changes nothing; a switch is no number. */
+TEST(validate, a_constant_near_the_end_of_its_range_shrinks)
+{
+    static const struct conf_set sets[] = {
+        {.text = "cluster.wafer.kernel_factor" CALIBRATED("9.5")},
+        {.text = "cluster.memoryx.update_rate" CALIBRATED("1e18 params/s")},
+        {.text = "cluster.effects.checkpoint" CALIBRATED("true")}};
+    static const struct conf_set smaller[] = {
+        {.text = "cluster.wafer.kernel_factor=8.55"},
+        {.text = "cluster.memoryx.update_rate=1e18 params/s"}};
+    struct validation_figure ref[N_POINTS];
+    struct validation_result v, other;
+    int n_seen = 0;
+    make_points(ref);
+    const struct validation_comparison c = comparison_of(ref, 1, sets, 3),
+                                       d = comparison_of(ref, 1, smaller, 2);
+    T_OK(validation_run(&c, &v));
+    T_OK(validation_run(&d, &other));
+    const double change = other.report.row[0].predicted / v.report.row[0].predicted - 1;
+    CU_ASSERT(change > 0.05);
+    for (int i = 0; i < v.report.n_calibrated; i++) {
+        const char *key = v.report.calibrated[i]->key;
+        const double sensitivity = v.report.row[0].sensitivity[i];
+        CU_ASSERT(strcmp(key, "effects.checkpoint") != 0);
+        if (!strcmp(key, "wafer.kernel_factor")) T_NEAR(sensitivity, -change, 1e-12);
+        if (!strcmp(key, "memoryx.update_rate")) T_NEAR(sensitivity, 0, 1e-6);
+        n_seen += !strcmp(key, "wafer.kernel_factor") || !strcmp(key, "memoryx.update_rate");
+    }
+    T_EQ(n_seen, 2);
+    validation_result_fini(&v);
+    validation_result_fini(&other);
+}
+
 /* Forward passes alone: the rate is above that of a training, and there is no update to wait for.
  */
 TEST(validate, an_evaluation_is_forward_passes_alone)
