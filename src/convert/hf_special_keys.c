@@ -345,8 +345,11 @@ enum wsc_err convert_expansion_to_cs(struct convert_yaml *y)
     int64_t width = 1, ratio = 4;
     TRY(convert_read_positive(y, "d_model", NULL, &width));
     TRY(convert_read_int(y, "expansion_ratio", NULL, 4, &ratio));
-    const long long filter = width * ratio;
-    convert_yaml_add(y, "filter_size", "%lld", filter);
+    if (ratio < 1 || ratio > INT32_MAX / width)
+        return convert_source_raise(y->from, WSC_FORMAT, "expansion_ratio",
+                                    "expected a positive whole number, times d_model at most %d",
+                                    INT32_MAX);
+    convert_yaml_add(y, "filter_size", "%lld", (long long)(width * ratio));
     return WSC_OK;
 }
 

@@ -147,6 +147,8 @@ static const struct {
                    "\"new_decoder_architecture\": true"},
     {"bigcode", "{\"model_type\": \"gpt_bigcode\", \"vocab_size\": 8, \"n_embd\": 8, "
                 "\"n_head\": 2, \"n_positions\": 5, \"n_layer\": 1"},
+    {"mpt", "{\"model_type\": \"mpt\", \"vocab_size\": 8, \"d_model\": 8, \"n_heads\": 2, "
+            "\"max_seq_len\": 5, \"n_layers\": 1"},
 };
 enum { N_SMALL = sizeof small / sizeof *small };
 
@@ -314,6 +316,10 @@ TEST(hf_config, what_a_family_has_in_one_way_only)
         {"falcon", "\"multi_query\": false, \"num_kv_heads\": 1", NULL, "num_kv_heads: 1"},
         {"gptj", "\"rotary\": false", NULL, "rotary: false is not supported"},
         {"neox", "\"rotary_pct\": 0.5, \"partial_rotary_factor\": 0.25", NULL, "contradicts"},
+        {"mpt", "\"expansion_ratio\": 3", "filter_size: 24\n", NULL},
+        {"mpt", "\"expansion_ratio\": 268435456", NULL, "times d_model at most 2147483647"},
+        {"mpt", "\"expansion_ratio\": 2305843009213693954", NULL, "expansion_ratio: expected"},
+        {"mpt", "\"expansion_ratio\": -1", NULL, "expansion_ratio: expected a positive whole"},
         {"neox", "\"rotary_emb_base\": 10000, \"rope_theta\": 5e5", NULL,
          "rope_theta: 500000 contradicts rotary_emb_base, 10000"},
         {"neox", "\"rotary_emb_base\": 5e5, \"rope_theta\": 5e5", "rope_theta: 500000\n", NULL},
