@@ -182,13 +182,13 @@ enum wsc_err convert_rotary_pct_to_cs(struct convert_yaml *y)
     if (!(pct > 0 && pct <= 1))
         return convert_source_raise(y->from, WSC_FORMAT, "rotary_pct",
                                     "expected a number above 0, at most 1");
-    convert_yaml_add(y, "rotary_dim", "%lld", (long long)((double)head_dim * pct));
+    convert_yaml_add(y, "rotary_dim", "%lld", (long long)convert_rotary_dim(head_dim, pct));
     return WSC_OK;
 }
 
 enum wsc_err convert_rotary_pct_to_hf(json_t *config, const struct convert_side *cs)
 {
-    const double pct = (double)cs->model->rotary_dim / (double)cs->model->head_dim;
+    const double pct = convert_rotary_pct(cs->model->rotary_dim, cs->model->head_dim);
     return convert_config_set(config, "rotary_pct", json_real(pct));
 }
 

@@ -8,6 +8,7 @@
 
 #include <wsc/units.h>
 
+#include <math.h>
 #include <string.h>
 
 enum wsc_err convert_read_int(const struct convert_yaml *y, const char *name, const char *old,
@@ -77,4 +78,25 @@ enum wsc_err convert_read_real(const struct convert_yaml *y, const char *name, d
         return convert_source_raise(y->from, WSC_FORMAT, name, "expected a number");
     *value = json_number_value(given);
     return WSC_OK;
+}
+
+/* ---- rotated parts of heads ------------------------------------------------------------------ */
+
+/* What the transformers library makes of the fraction, int(head_dim * pct); it does not run with an
+ * odd number, which a fraction of too few digits gives for the even one above it. */
+int64_t convert_rotary_dim(int64_t head_dim, double pct)
+{
+    const double few_digits = 1e-9;
+    const int64_t n = (int64_t)((double)head_dim * pct);
+    const double missing = (double)(n + 1) - (double)head_dim * pct;
+    return n % 2 && missing < few_digits * (double)head_dim ? n + 1 : n;
+}
+
+/* The quotient, or the number above it where the product would be cut to rotary_dim - 1. */
+double convert_rotary_pct(int64_t rotary_dim, int64_t head_dim)
+{
+    double pct = (double)rotary_dim / (double)head_dim;
+    while ((double)head_dim * pct < (double)rotary_dim)
+        pct = nextafter(pct, 1);
+    return pct;
 }

@@ -20,4 +20,8 @@ enum wsc_err convert_read_head_dim(const struct convert_yaml *y, int64_t *head_d
 /** A number under @p name; *@p value stays as it is when it is null or not there. */
 enum wsc_err convert_read_real(const struct convert_yaml *y, const char *name,
                                double *value) WSC_CHECKED;
+/** Rotated dimensions of a head of @p head_dim, @p pct of it above 0 and at most 1. */
+int64_t convert_rotary_dim(int64_t head_dim, double pct);
+/** Fraction of a head from which the transformers library computes @p rotary_dim of @p head_dim. */
+double convert_rotary_pct(int64_t rotary_dim, int64_t head_dim);
 #endif

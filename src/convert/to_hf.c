@@ -257,12 +257,26 @@ static enum wsc_err write_shards(struct export *ex)
     return rc;
 }
 
+/* The text of @p json with the fewest digits, of 15 or 17, from which all its reals come back. NULL
+ * without memory; the caller frees it. */
+static char *text_of(const json_t *json)
+{
+    const size_t flags = JSON_INDENT(2) | JSON_SORT_KEYS;
+    char *text = json_dumps(json, flags | JSON_REAL_PRECISION(15));
+    json_t *back = text ? json_loads(text, 0, NULL) : NULL;
+    const bool exact = back && json_equal(json, back);
+    json_decref(back);
+    if (exact) return text;
+    free(text);
+    return json_dumps(json, flags | JSON_REAL_PRECISION(17));
+}
+
 /* Takes @p json. */
 static enum wsc_err write_json(const struct export *ex, const char *name, json_t *json)
 {
     char path[CONVERT_PATH_BYTES];
     enum wsc_err rc = convert_path(path, ex->job->out, name);
-    char *text = json_dumps(json, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
+    char *text = text_of(json);
     json_decref(json);
     if (!text) return WSC_RAISE(WSC_NOMEM, "%s: no memory for the text", name);
     if (!rc) rc = out_write_text(path, text);

@@ -226,6 +226,28 @@ TEST(convert, a_round_trip_changes_no_byte)
             check_round_trip(folder[i].name, folder[i].config, (enum convert_dtype)dtype);
 }
 
+/* Four of twelve dimensions are no fraction of 15 digits. */
+TEST(convert, a_third_of_a_head_comes_back)
+{
+    static const char config[] =
+        "{\"model_type\": \"gpt_neox\", " SIZES(37, 36, 1, 3, 9) ", \"intermediate_size\": 50, "
+                                                                 "\"rotary_pct\": 0.34}";
+    struct convert_result cs, hf;
+    char *text = NULL;
+    size_t n = 0;
+    CU_ASSERT_FATAL(hf_write_random(hf_path("third"), config, CONVERT_F32, 7));
+    T_OK(from_hf(hf_path("third"), hf_path("third_cs"), false, &cs));
+    T_OK(to_hf(&cs, hf_path("third_hf"), INT64_MAX, &hf));
+    T_OK(conf_read_file(hf_path("third_hf/config.json"), &text, &n));
+    CU_ASSERT(text && strstr(text, "\"rotary_pct\": 0.33333333333333331"));
+    wsc_free(text);
+    text = NULL;
+    T_OK(from_hf(hf_path("third_hf"), hf_path("third_again"), false, &cs));
+    T_OK(conf_read_file(cs.params, &text, &n));
+    CU_ASSERT(text && strstr(text, "rotary_dim: 4\n"));
+    wsc_free(text);
+}
+
 /* Heads of classes under the names that the transformers library gives them. */
 TEST(convert, heads_of_classes_have_their_names)
 {
@@ -462,7 +484,7 @@ TEST(convert, scores_of_gemma2_are_divided_by_any_number)
     static const struct {
         const char *alpha, *scalar;
     } row[] = {{"model.attention_logits_alpha=0.5", "\"query_pre_attn_scalar\": 24,"},
-               {"model.attention_logits_alpha=0.7", "\"query_pre_attn_scalar\": 12.2448979591837"}};
+               {"model.attention_logits_alpha=0.7", "\"query_pre_attn_scalar\": 12.2448979591836"}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct convert_result cs, hf;
         char out[160], path[240], *text = NULL;

@@ -6,10 +6,12 @@
 #include "../../../src/convert/hf_families.h"
 #include "../../../src/convert/hf_family.h"
 #include "../../../src/convert/hf_source.h"
+#include "../../../src/convert/hf_special_values.h"
 #include "../../support/test.h"
 
 #include <wsc/mem.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Params and the model that they give; what config.json says stays in *yaml. */
@@ -419,4 +421,23 @@ TEST(hf_config, errors_of_values_name_config_json)
         model_destroy(&model);
         wsc_free(yaml);
     }
+}
+
+/* The way back is equal, and so is what Python computes, int(head_dim * pct): a plain quotient
+ * gives a number less for many pairs, such as 58 of 100. */
+TEST(hf_config, rotated_parts_of_heads_come_back)
+{
+    for (int64_t head_dim = 2; head_dim <= 256; head_dim += 2)
+        for (int64_t rotary_dim = 2; rotary_dim <= head_dim; rotary_dim += 2) {
+            char few[32];
+            const double pct = convert_rotary_pct(rotary_dim, head_dim);
+            CU_ASSERT(pct > 0 && pct <= 1);
+            T_NEAR(pct, (double)rotary_dim / (double)head_dim, 4e-16);
+            T_EQ((int64_t)((double)head_dim * pct), rotary_dim);
+            T_EQ(convert_rotary_dim(head_dim, pct), rotary_dim);
+            (void)snprintf(few, sizeof few, "%.15g", pct);
+            T_EQ(convert_rotary_dim(head_dim, strtod(few, NULL)), rotary_dim);
+        }
+    T_EQ(convert_rotary_dim(10, 0.29), 2); /* cut, not rounded */
+    T_EQ(convert_rotary_dim(10, 0.39), 3);
 }
