@@ -46,7 +46,8 @@ enum wsc_err convert_files_append(struct convert_files *files, const char *path)
     struct stat info;
     TRY_GROW(files->file, WSC_MEM_CONVERT, files->file_room, files->n_files + 1);
     struct convert_file *f = &files->file[files->n_files];
-    *f = (struct convert_file){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    /* O_NONBLOCK, because opening a pipe would wait for its writer. */
+    *f = (struct convert_file){.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
     if (f->fd < 0) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
     files->n_files++;
     TRY_MEM(f->path, wsc_strdup(WSC_MEM_CONVERT, path));

@@ -56,12 +56,14 @@ static enum wsc_err add_blocks(int fd, const char *path, int64_t most, struct da
 enum wsc_err data_sum_file(const char *path, int64_t most, struct data_file_sum *sum)
 {
     struct stat st;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe would be waited for */
     *sum = (struct data_file_sum){.path = path};
     if (fd < 0) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
     enum wsc_err rc = WSC_OK;
     if (fstat(fd, &st))
         rc = WSC_RAISE(WSC_IO, "%s: cannot be looked at: %s", path, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        rc = WSC_RAISE(WSC_IO, "%s: is not a regular file", path);
     else
         sum->size = (int64_t)st.st_size;
     if (!rc) rc = add_blocks(fd, path, most, sum);

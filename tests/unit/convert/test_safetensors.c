@@ -10,6 +10,8 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static bool refused(const char *path, const char *why)
 {
@@ -20,6 +22,16 @@ static bool refused(const char *path, const char *why)
         (void)fprintf(stderr, "%s: \"%s\", expected \"%s\"\n", path, wsc_err_message(), why);
     convert_files_close(&f);
     return reported;
+}
+
+/* A pipe under the name of a file of weights has no writer to wait for. */
+TEST(safetensors, a_pipe_is_refused)
+{
+    const char *path = hf_path("pipe.safetensors");
+    CU_ASSERT_FATAL(!mkfifo(path, 0600));
+    (void)alarm(30); /* ends the process where opening waits */
+    CU_ASSERT(refused(path, "pipe.safetensors: is not a regular file"));
+    (void)alarm(0);
 }
 
 #define ENTRY(name, dtype, shape, offsets)                                                         \

@@ -4,6 +4,9 @@
 #include "../../support/test.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define MIB ((int64_t)1 << 20)
 
@@ -60,4 +63,16 @@ TEST(file_sum, errors_name_the_file)
     struct data_file_sum sum;
     T_EQ(data_sum_file("/nonexistent/samples", MIB, &sum), WSC_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "/nonexistent/samples: cannot be opened"));
+}
+
+TEST(file_sum, a_pipe_is_refused)
+{
+    struct data_file_sum sum;
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s/pipe", test_tmpdir());
+    CU_ASSERT_FATAL(!mkfifo(path, 0600));
+    (void)alarm(30); /* ends the process where opening waits */
+    T_EQ(data_sum_file(path, MIB, &sum), WSC_IO);
+    (void)alarm(0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "pipe: is not a regular file"));
 }
