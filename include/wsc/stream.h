@@ -104,7 +104,7 @@ int64_t stream_rate_of_node(const struct hw *hw, const struct stream_topology *t
  *  depend on it.
  *
  *  @p host_of_rank (n_ranks) is the host of each rank, with hosts numbered by their first rank;
- *  NULL: all ranks on one host. @p rank_of_role has t->n_roles entries. WSC_CONFIG, WSC_NOMEM. */
+ *  NULL: all ranks on one host. @p rank_of_role has t->n_roles entries. WSC_NOMEM. */
 enum wsc_err stream_place(const struct stream_topology *t, int n_ranks, const int *host_of_rank,
                           int *rank_of_role) WSC_CHECKED;
 

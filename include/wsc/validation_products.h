@@ -49,8 +49,8 @@ struct validation_product {
 };
 /** Read the rows of a CSV with the columns id, layout, figure (mean, most, total), unit, value,
  *  grid (WxH), matrix (NxKxM), density, count, floor, model, set, kind, tolerance (in percent),
- *  conditions, source. The caller owns *@p rows, also after an error. WSC_FORMAT with the position
- *  in the file, WSC_IO, WSC_NOMEM. */
+ *  conditions, source. The caller owns *@p rows, also after an error. WSC_CONFIG with the position
+ *  in the file, also when it cannot be opened; WSC_IO, WSC_NOMEM. */
 enum wsc_err validation_products_read(const char *path, struct validation_product **rows,
                                       int *n) WSC_CHECKED;
 /** Predict all rows on @p machine with the overrides of each row; models are in @p folders. */
