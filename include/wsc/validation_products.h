@@ -41,11 +41,15 @@ struct validation_product {
     double count;    /**< STREAM: number of products, one after the other */
     double floor_s;  /**< STREAM: time measured without the products */
     char model[48];  /**< FLOPS: name of a params file */
-    char set[160];   /**< overrides of machine and params, separated by `;` */
+    /** Overrides separated by `;`. STREAM: numbers of the machine, `cluster.KEY=VALUE`; FLOPS: keys
+     *  of the params; other layouts have none. */
+    char set[160];
     enum validation_kind kind;
     double tolerance; /**< relative to value */
     char conditions[256], source[160];
-    double predicted; /**< result */
+    char file[256];       /**< file of the row, for messages */
+    int line, set_column; /**< its line, and the column of `set` in it, from 1; 0: no file */
+    double predicted;     /**< result */
 };
 /** Read the rows of a CSV with the columns id, layout, figure (mean, most, total), unit, value,
  *  grid (WxH), matrix (NxKxM), density, count, floor, model, set, kind, tolerance (in percent),
@@ -53,7 +57,9 @@ struct validation_product {
  *  in the file, also when it cannot be opened; WSC_IO, WSC_NOMEM. */
 enum wsc_err validation_products_read(const char *path, struct validation_product **rows,
                                       int *n) WSC_CHECKED;
-/** Predict all rows on @p machine with the overrides of each row; models are in @p folders. */
+/** Predict all rows on @p machine with the overrides of each row; models are in @p folders.
+ *  WSC_CONFIG: an override that the layout of its row does not have, or a wrong one, with file,
+ *  line and column; a model that cannot be read. WSC_NOMEM. */
 enum wsc_err validation_products_predict(struct validation_product *rows, int n,
                                          const struct validation_folders *folders,
                                          const struct hw_machine *machine) WSC_CHECKED;

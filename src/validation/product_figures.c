@@ -75,13 +75,18 @@ static bool take_sizes(const struct reader *r, int64_t *const *out, int n)
 TEXT(id)
 TEXT(unit)
 TEXT(model)
-TEXT(set)
 TEXT(conditions)
 TEXT(source)
 REAL(value)
 REAL(density)
 REAL(count)
 REAL(floor_s)
+
+static bool take_set(const struct reader *r, struct validation_product *row)
+{
+    row->set_column = r->csv->column[r->place[r->at]];
+    return take_text(r, row->set, sizeof row->set);
+}
 
 static bool take_layout(const struct reader *r, struct validation_product *row)
 {
@@ -170,7 +175,8 @@ static WSC_CHECKED enum wsc_err read_head(struct reader *r)
 static WSC_CHECKED enum wsc_err read_row(struct reader *r, struct validation_product *row)
 {
     const struct out_csv *csv = r->csv;
-    *row = (struct validation_product){0};
+    *row = (struct validation_product){.line = csv->line};
+    (void)snprintf(row->file, sizeof row->file, "%s", csv->path);
     if (csv->n_fields != csv->n_columns)
         return WSC_RAISE(WSC_CONFIG, "%s:%d: %d fields, the head line has %d", csv->path, csv->line,
                          csv->n_fields, csv->n_columns);

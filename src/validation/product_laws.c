@@ -4,6 +4,8 @@
  * Programs of pr0f3ss/SpMM_Cerebras keep tiles of a matrix in the PEs, as <wsc/cycles_tiles.h> has
  * it; `wsc validate --mesh --products` runs their rows on the mesh.  Products with streamed weights
  * are those of cycles_product() on the whole machine, with a stage's latency each. */
+#include "validation_impl.h"
+
 #include <wsc/validation_products.h>
 
 #include <wsc/cycles_ops.h>
@@ -31,25 +33,59 @@ static double tile_cycles(const struct validation_product *r)
     return r->most ? cycles_tiles_most(&t) : cycles_tiles_mean(&t);
 }
 
-/* ---- streamed weights ------------------------------------------------------------------------ */
+/* ---- overrides ------------------------------------------------------------------------------- */
 
-/* Overrides `cluster.KEY=VALUE` of a row, in place. */
-static enum wsc_err override_machine(struct hw_machine *machine, const char *sets)
+enum { SET_BYTES = sizeof((struct validation_product *)0)->set, MAX_SETS = SET_BYTES / 2 };
+
+static WSC_CHECKED enum wsc_err at_set(enum wsc_err rc, const struct validation_product *r)
 {
-    char text[sizeof((struct validation_product *)0)->set], *rest = text;
-    (void)snprintf(text, sizeof text, "%s", sets);
-    for (char *item = strsep(&rest, ";"); item; item = strsep(&rest, ";")) {
-        struct hw_constant constant;
-        double value;
-        char *equals = strchr(item, '=');
-        if (!equals || strncmp(item, "cluster.", 8) != 0) continue;
-        *equals = '\0';
-        TRY(hw_constant_find(item, &constant));
-        TRY(hw_constant_read(&constant, equals + 1, &value));
-        TRY(hw_constant_set(&constant, machine, value));
+    return validation_at_place(rc, r->file, r->line, r->set_column, "set");
+}
+
+/* The overrides of a row, cut in place in @p text; each is one of the machine, or none is. */
+static WSC_CHECKED enum wsc_err split_sets(const struct validation_product *r, bool of_machine,
+                                           char text[SET_BYTES], struct conf_set set[MAX_SETS],
+                                           int *n)
+{
+    char shown[CONF_QUOTE_BYTES];
+    (void)snprintf(text, SET_BYTES, "%s", r->set);
+    TRY(at_set(validation_split_sets(text, set, MAX_SETS, n), r));
+    for (int i = 0; i < *n; i++) {
+        if (!conf_set_cluster_path(set[i].text) == !of_machine) continue;
+        return at_set(WSC_RAISE(WSC_CONFIG, "%s: %s", conf_quote(set[i].text, shown),
+                                of_machine ? "expected cluster.KEY=VALUE, a number of the machine"
+                                           : "is no key of the params"),
+                      r);
     }
     return WSC_OK;
 }
+
+/* One override, `cluster.KEY=VALUE`, in place. */
+static WSC_CHECKED enum wsc_err override_number(struct hw_machine *machine, char *item)
+{
+    struct hw_constant constant;
+    double value;
+    char shown[CONF_QUOTE_BYTES], *equals = strchr(item, '=');
+    if (!equals) return WSC_RAISE(WSC_CONFIG, "%s: has no value", conf_quote(item, shown));
+    *equals = '\0';
+    TRY(hw_constant_find(item, &constant));
+    TRY(hw_constant_read(&constant, equals + 1, &value));
+    return hw_constant_set(&constant, machine, value);
+}
+
+static WSC_CHECKED enum wsc_err override_machine(struct hw_machine *machine,
+                                                 const struct validation_product *r)
+{
+    char text[SET_BYTES];
+    struct conf_set set[MAX_SETS];
+    int n;
+    TRY(split_sets(r, true, text, set, &n));
+    for (int i = 0; i < n; i++)
+        TRY(at_set(override_number(machine, text + (set[i].text - text)), r));
+    return WSC_OK;
+}
+
+/* ---- streamed weights ------------------------------------------------------------------------ */
 
 /* The lanes that are fastest, as the planner would choose them. */
 static double stream_cycles(const struct validation_product *r, const struct hw_machine *machine)
@@ -79,7 +115,7 @@ static double stream_cycles(const struct validation_product *r, const struct hw_
 static enum wsc_err stream_seconds(struct validation_product *r, const struct hw_machine *machine)
 {
     struct hw_machine m = *machine; /* a shallow copy: only numbers differ */
-    TRY(override_machine(&m, r->set));
+    TRY(override_machine(&m, r));
     const double each = stream_cycles(r, &m) / (double)m.wafer.clock_hz +
                         wsc_seconds((double)hw_stage_latency_ps(&m, 0, 0, false));
     r->predicted = r->floor_s + r->count * each;
@@ -91,14 +127,18 @@ static enum wsc_err stream_seconds(struct validation_product *r, const struct hw
 static enum wsc_err flop_ratio(struct validation_product *r,
                                const struct validation_folders *folders)
 {
-    char path[PATH_MAX], *bytes = NULL;
+    char path[PATH_MAX], text[SET_BYTES], *bytes = NULL;
     struct zoo_params params;
     struct model *model = NULL;
+    struct conf_set set[MAX_SETS];
     size_t n = 0;
-    const struct conf_set set = {.text = r->set};
+    int n_sets;
+    TRY(split_sets(r, false, text, set, &n_sets));
     validation_name_file(folders, r->model, path, sizeof path);
     TRY(conf_read_file(path, &bytes, &n));
-    enum wsc_err rc = zoo_params_parse(&params, path, bytes, n, &set, *r->set != '\0');
+    enum wsc_err rc = zoo_params_parse(&params, path, bytes, n, set, n_sets);
+    const size_t prefix = sizeof VALIDATION_SET_OPTION - 1;
+    if (rc && !strncmp(wsc_err_message(), VALIDATION_SET_OPTION, prefix)) rc = at_set(rc, r);
     wsc_free(bytes);
     if (!rc) rc = model_create(&model, &params, HW_STREAM_BLOCK);
     if (!rc)
@@ -116,6 +156,7 @@ static enum wsc_err predict(struct validation_product *r, const struct validatio
 {
     if (r->layout == VALIDATION_LAYOUT_STREAM) return stream_seconds(r, machine);
     if (r->layout == VALIDATION_LAYOUT_FLOPS) return flop_ratio(r, folders);
+    if (*r->set) return at_set(WSC_RAISE(WSC_CONFIG, "the formulas of tiles have no overrides"), r);
     r->predicted = tile_cycles(r);
     return WSC_OK;
 }

@@ -144,17 +144,25 @@ static enum wsc_err check_stands_in(const struct validation_cases *cases,
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
+enum wsc_err validation_split_sets(char *text, struct conf_set *set, int most, int *n)
+{
+    *n = 0;
+    for (char *item = strsep(&text, ";"); item; item = strsep(&text, ";")) {
+        if (!*item) continue;
+        if (*n == most) return WSC_RAISE(WSC_CONFIG, "more than %d keys are overridden", most);
+        set[(*n)++] = (struct conf_set){.text = item};
+    }
+    return WSC_OK;
+}
+
 /* The row's overrides `a=b;c=d`, cut in place in @p text, before those of the comparison. */
 static enum wsc_err collect_sets(const struct validation_comparison *c,
                                  const struct validation_figure *ref, char *text,
                                  struct conf_set set[MAX_SETS], int *n)
 {
-    *n = 0;
-    for (char *item = strsep(&text, ";"); item && *n < MAX_SETS; item = strsep(&text, ";")) {
-        if (!*item) continue;
-        TRY(validation_check_set(ref, item));
-        set[(*n)++] = (struct conf_set){.text = item};
-    }
+    TRY(validation_split_sets(text, set, MAX_SETS, n));
+    for (int i = 0; i < *n; i++)
+        TRY(validation_check_set(ref, set[i].text));
     if (*n + c->n_sets > MAX_SETS)
         return WSC_RAISE(WSC_CONFIG, "more than %d keys are overridden", MAX_SETS);
     for (int i = 0; i < c->n_sets; i++)

@@ -34,6 +34,15 @@ enum wsc_err validation_cases_load(struct validation_cases **out,
 void validation_cases_free(struct validation_cases **cases);
 /** What messages about `--set path=value` begin with. */
 #define VALIDATION_SET_OPTION "--set "
+/** Put @p file, @p line and @p column, from 1, and @p key before the message of the error @p rc
+ * just raised, whose beginning VALIDATION_SET_OPTION is left out; @p rc. Does nothing without an
+ * error, or on line 0. */
+enum wsc_err validation_at_place(enum wsc_err rc, const char *file, int line, int column,
+                                 const char *key) WSC_CHECKED;
+/** Cut the overrides @p text, `a=b;c=d`, in place into the items of @p set, at most @p most of
+ * them;
+ *  *@p n is their number. WSC_CONFIG: there are more. */
+enum wsc_err validation_split_sets(char *text, struct conf_set *set, int most, int *n) WSC_CHECKED;
 /** Put the row's file, line and @p column, from 1, and @p key before the message of the error @p rc
  *  just raised; @p rc. Does nothing without an error, or for a row that was not read from a file.
  */

@@ -65,11 +65,69 @@ TEST(products, laws_by_hand)
     wsc_free(rows);
 }
 
-TEST(products, what_is_wrong_is_told)
-{
 #define HEAD                                                                                       \
     "id,layout,figure,unit,value,grid,matrix,density,count,floor,model,set,kind,tolerance,"        \
     "conditions,source\n"
+#define FLOPS(set)  HEAD "a,flops,total,1,2,,,0.25,,,gpt3_1p3b," set ",context,,x,y\n"
+#define STREAM(set) HEAD "a,stream,total,s,1,,64x64x64,1,1,0,," set ",context,,x,y\n"
+
+/* Predict the only row of a file; its prediction, or NaN after an error. */
+static double predict_text(const char *text)
+{
+    const struct validation_folders folders = {{"configs/params"}};
+    struct validation_product *rows = NULL;
+    struct hw_machine machine;
+    int n = 0;
+    case_write(case_path("sets.csv"), text);
+    T_OK(validation_products_read(case_path("sets.csv"), &rows, &n));
+    T_EQ(n, 1);
+    T_OK(hw_machine_parse(&machine, NULL, NULL, 0, NULL, 0));
+    const enum wsc_err rc = validation_products_predict(rows, n, &folders, &machine);
+    const double predicted = rc ? NAN : rows->predicted;
+    CU_ASSERT(!rc || rc == WSC_CONFIG);
+    hw_machine_fini(&machine);
+    wsc_free(rows);
+    return predicted;
+}
+
+/* Each override acts, wherever it stands in the list. */
+TEST(products, all_overrides_of_a_row_act)
+{
+    const double one = predict_text(FLOPS("sparsity=0.5")),
+                 deep = predict_text(FLOPS("model.num_hidden_layers=4")),
+                 both = predict_text(FLOPS("sparsity=0.5;model.num_hidden_layers=4"));
+    T_NEAR(deep, 1, 1e-12); /* a dense model */
+    CU_ASSERT(one > 1 && both > 1 && fabs(both - one) > 0.01);
+    T_NEAR(predict_text(FLOPS("model.num_hidden_layers=4;sparsity=0.5;")), both, 0);
+    const double fast = predict_text(STREAM("cluster.wafer.stage_latency=0 s")),
+                 slow = predict_text(STREAM("cluster.wafer.clock=1.1 GHz;"
+                                            "cluster.wafer.stage_latency=1 s"));
+    T_NEAR(slow - fast, 1, 1e-6);
+}
+
+TEST(products, overrides_that_do_not_act_are_refused)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {STREAM("cluster.wafer.clock=1 GHz;sparsity=0.5"),
+         "sets.csv:2:37: set: sparsity=0.5: expected cluster.KEY=VALUE"},
+        {STREAM("cluster.wafer.clock"), "sets.csv:2:37: set: cluster.wafer.clock: has no value"},
+        {STREAM("cluster.wafer.klock=1 GHz"), "sets.csv:2:37: set: cluster"},
+        {STREAM("cluster.wafer.clock=9 m"), "sets.csv:2:37: set: cluster.wafer.clock: "},
+        {FLOPS("cluster.wafer.clock=1 GHz"), ": set: cluster.wafer.clock=1 GHz: is no key of"},
+        {FLOPS("sparsity=0.5;model.no_such_key=1"), "sets.csv:2:38: set: model.no_such_key"},
+        {HEAD "a,csc,mean,cycles,1,4x4,8x8x8,1,,,,sparsity=0.5,context,,x,y\n",
+         ": set: the formulas of tiles have no overrides"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CU_ASSERT(isnan(predict_text(cases[i].text)));
+        if (!strstr(wsc_err_message(), cases[i].message))
+            T_STR(wsc_err_message(), cases[i].message);
+    }
+}
+
+TEST(products, what_is_wrong_is_told)
+{
     static const struct {
         const char *text, *message;
     } cases[] = {{"", "empty"},
