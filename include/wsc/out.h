@@ -290,6 +290,8 @@ void out_manual_lines(struct wsc_text *t, const char *text);
 void out_manual_markdown(struct wsc_text *t, const char *page);
 
 /* ---- pictures -------------------------------------------------------------------------------- */
+/** Maximum number of bytes of a NAME below. */
+enum { OUT_PICTURE_NAME_BYTES = 59 };
 /** Append to a gnuplot script the lines that draw @p commands (with a `plot` line) as NAME.svg and
  *  NAME.png, 1000 x @p height points; the PNG has two pixels per point in each direction. */
 void out_gnuplot_output(struct wsc_text *t, const char *name, const char *commands, int height);

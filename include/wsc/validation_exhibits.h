@@ -36,7 +36,7 @@ struct validation_place {
 /** One published table or figure.  Texts are owned.  In titles and notes `{ROW}` stands for the
  *  figure of the row with that name, and `{ROW/OTHER}` for the ratio of two. */
 struct validation_exhibit {
-    char *id;    /**< begins the names of its files */
+    char *id;    /**< begins the names of its files; at most OUT_PICTURE_NAME_BYTES */
     char *title; /**< heading */
     char *note;  /**< conditions in a sentence or two; NULL: none */
     int picture; /**< enum validation_picture */

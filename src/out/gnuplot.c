@@ -4,6 +4,7 @@
  * does: gnuplot ends with status 0 on a full disk. */
 #include <wsc/out.h>
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 extern char **environ;
 
 /* Bytes of gnuplot's output that are kept for the error; longest file name. */
-enum { SAID_SIZE = 1024, NAME_SIZE = 64 };
+enum { SAID_SIZE = 1024, NAME_SIZE = OUT_PICTURE_NAME_BYTES + sizeof ".svg" };
 
 /* Start `gnuplot SCRIPT` in @p dir with its output going to the pipe end @p said.  posix_spawn,
  * because a process with MPI and threads must not fork.  Returns an errno. */
@@ -144,6 +145,7 @@ static WSC_CHECKED enum wsc_err draw(const char *dir, const char *name, struct w
 {
     enum { MOST = 2 };
     char gp[NAME_SIZE], file[MOST][NAME_SIZE];
+    WSC_CHECK(strlen(name) <= OUT_PICTURE_NAME_BYTES, "%s", name);
     (void)snprintf(gp, NAME_SIZE, "%s.gp", name);
     enum wsc_err rc = out_text_write(script, dir, gp);
     for (int i = 0; i < n; i++) {

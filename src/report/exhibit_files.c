@@ -17,8 +17,8 @@
 static WSC_CHECKED enum wsc_err write_as(struct wsc_text *t, const char *dir, const char *id,
                                          const char *end)
 {
-    char name[96];
-    (void)snprintf(name, sizeof name, "%.60s%s.csv", id, end);
+    char name[OUT_PICTURE_NAME_BYTES + 16];
+    (void)snprintf(name, sizeof name, "%s%s.csv", id, end);
     return out_text_write(t, dir, name);
 }
 

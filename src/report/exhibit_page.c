@@ -36,8 +36,8 @@ static WSC_CHECKED enum wsc_err add_table(struct wsc_text *t, const struct valid
 static WSC_CHECKED enum wsc_err add_exhibit(struct wsc_text *t, const char *dir,
                                             const struct validation_reproduced *r)
 {
-    char picture[80];
-    (void)snprintf(picture, sizeof picture, "%.60s.svg", r->exhibit->id);
+    char picture[OUT_PICTURE_NAME_BYTES + 8];
+    (void)snprintf(picture, sizeof picture, "%s.svg", r->exhibit->id);
     wsc_text_add(t, "<h2>");
     out_text_html(t, r->title);
     wsc_text_add(t, "</h2>\n<p>");

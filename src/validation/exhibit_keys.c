@@ -5,6 +5,7 @@
 
 #include <wsc/conf.h>
 #include <wsc/mem.h>
+#include <wsc/out.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static void read_counts(struct conf_parse *p, const struct conf_key *key,
 /* clang-format off */
 #define ALL \
     {.path = "picture", .type = CONF_T_ANY}, \
-    {TEXT(id), .required = true, .doc = "begins the names of its files"}, \
+    {TEXT(id), .required = true, .doc = "begins the names of its files, at most 59 bytes"}, \
     {TEXT(title), .required = true, .doc = "heading; `{ROW}` is the figure of a row"}, \
     {TEXT(note), .nullable = true, .doc = "conditions; `{ROW}`, `{ROW/OTHER}`: figures of rows"}
 #define CURVES \
@@ -133,7 +134,8 @@ static void read_exhibit(struct conf_parse *p, const char *path, const struct co
     check_names(p, node, out);
 }
 
-/* Files are named after an id, so it has no slash in it, and no character that a shell reads. */
+/* Files are named after an id, so it has no slash in it, no character that a shell reads, and a
+ * limited length. */
 static void check_id(struct conf_parse *p, const struct conf_node *exhibit, const char *id)
 {
     static const char allowed[] =
@@ -144,6 +146,7 @@ static void check_id(struct conf_parse *p, const struct conf_node *exhibit, cons
         conf_diag_error(p->diag, node ? node->pos : exhibit->pos, "id",
                         "names files: expected letters, digits, _ and -, got \"%s\"",
                         conf_quote(id, shown));
+    check_length(p, exhibit, "id", id, OUT_PICTURE_NAME_BYTES);
 }
 
 static void check_ids(struct conf_parse *p, const struct conf_node *list,

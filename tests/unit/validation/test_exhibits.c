@@ -68,6 +68,8 @@ TEST(exhibits, errors_name_the_place)
          "a second exhibit with the id a"},
         {"exhibits:\n  - {id: ../a, picture: ratios, title: A, rows: usc_* }\n",
          "exhibits.yaml:2:10: id: names files: expected letters, digits, _ and -, got \"../a\""},
+        {"exhibits:\n  - {id: " X20 X20 X20 ", picture: ratios, title: A, rows: usc_* }\n",
+         "exhibits.yaml:2:10: id: \"" X20 "...\" is longer than 59 bytes"},
         {CURVE("cs2, set: " X64 X64), "exhibits.yaml:2:71: set: longer than 127 bytes"},
         {CURVE(X64), "cluster: \"" X20 "...\" is longer than 31 bytes"},
         {"exhibits:\n  - {id: b, picture: batches, title: B, cluster: c, models: m " X64
