@@ -12,10 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const sections[] = {"train_input", "eval_input", "model", "optimizer",
-                                       "runconfig"};
-enum { N_SECTIONS = sizeof sections / sizeof *sections };
-
 /* ---- the trainer style ----------------------------------------------------------------------- */
 
 /* A list, or one, of what the definition @p name allows. */
@@ -186,15 +182,24 @@ static void add_named_keys(struct out_json *j, const char *path)
 
 /* ---- params files ---------------------------------------------------------------------------- */
 
+/* True when row @p i is the first one of a section, whose name goes to @p name. */
+static bool opens_section(int i, char name[CONF_MAX_PATH])
+{
+    const struct conf_key *key = zoo_params_table()->key;
+    const size_t n = strcspn(key[i].path, ".");
+    bool first = key[i].path[n] == '.';
+    for (int k = 0; k < i && first; k++)
+        first = strncmp(key[k].path, key[i].path, n + 1) != 0;
+    (void)snprintf(name, CONF_MAX_PATH, "%.*s", (int)n, key[i].path);
+    return first;
+}
+
 /* The sections are definitions, to which both styles refer. */
 static bool add_params_section(struct out_json *j, const char *name, const char *path)
 {
-    for (int i = 0; i < N_SECTIONS; i++) {
-        if (strcmp(path, sections[i]) != 0) continue;
-        report_schema_ref(j, name, path);
-        return true;
-    }
-    return false;
+    if (strchr(path, '.') || !conf_keys_is_section(zoo_params_table(), path)) return false;
+    report_schema_ref(j, name, path);
+    return true;
 }
 
 /* A key of a section; a policy model has the keys of a model. */
@@ -211,9 +216,11 @@ static void add_params_definitions(struct out_json *j)
     struct report_schema_tree tree = {
         .table = zoo_params_table(), .leaf = add_params_key, .required = true, .nullable = true};
     const struct report_schema_tree trainer = trainer_tree();
-    for (int i = 0; i < N_SECTIONS; i++) {
-        out_json_open(j, sections[i]);
-        report_schema_section(j, &tree, sections[i]);
+    for (int i = 0; i < tree.table->n; i++) {
+        char section[CONF_MAX_PATH];
+        if (!opens_section(i, section)) continue;
+        out_json_open(j, section);
+        report_schema_section(j, &tree, section);
         out_json_close(j);
     }
     /* Its type and its rate stand elsewhere in the trainer style. */
@@ -316,8 +323,10 @@ static void add_if_giga(struct out_json *j)
     out_json_close_list(j);
     out_json_open(j, "not");
     out_json_open_list(j, "anyOf");
-    for (int i = 0; i < N_SECTIONS; i++)
-        add_has(j, sections[i]);
+    for (int i = 0; i < zoo_params_table()->n; i++) {
+        char section[CONF_MAX_PATH];
+        if (opens_section(i, section)) add_has(j, section);
+    }
     out_json_close_list(j);
     out_json_close(j);
     out_json_close(j);

@@ -38,3 +38,23 @@ TEST(config_schema, every_key_has_a_schema)
     check_names(text, hw_machine_table());
     wsc_free(text);
 }
+
+/* A file of gigaGPT has none of the sections of the table of keys. */
+TEST(config_schema, a_file_of_gigagpt_has_no_section)
+{
+    const struct conf_table *table = zoo_params_table();
+    char *text = NULL;
+    T_OK(report_config_schema(REPORT_PARAMS_FILE, &text));
+    const char *begin = strstr(text, "\"not\""), *end = begin ? strstr(begin, "\"then\"") : NULL;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(end);
+    for (int i = 0; i < table->n; i++) {
+        const char *path = table->key[i].path;
+        char section[CONF_MAX_PATH];
+        if (!strchr(path, '.')) continue;
+        (void)snprintf(section, sizeof section, "\"%.*s\"", (int)strcspn(path, "."), path);
+        const char *at = strstr(begin, section);
+        if (!at || at > end) (void)fprintf(stderr, "no section %s\n", section);
+        CU_ASSERT(at && at < end);
+    }
+    wsc_free(text);
+}
