@@ -357,7 +357,9 @@ bool hw_key_is_constant(const struct conf_key *key);
 enum hw_kernels { HW_KERNELS_DENSE, HW_KERNELS_SPARSE };
 /** True if these kernels read the constant @p path, such as `wafer.ramp_cycles`. */
 bool hw_kernels_read(enum hw_kernels kernels, const char *path);
-/** Values of `kind` of a constant: documented, derived, assumed, calibrated; static. */
+/** Kinds of sources of a constant: how its value is known. */
+enum hw_source_kind { HW_DOCUMENTED, HW_DERIVED, HW_ASSUMED, HW_CALIBRATED, HW_N_SOURCE_KINDS };
+/** Values of `kind` of a constant, in the order of enum hw_source_kind; static. */
 const struct conf_choice *hw_source_kinds(void);
 /** Kinds of faults and their keys, indexed by enum hw_fault_kind; static. */
 const struct conf_variants *hw_fault_kinds(void);

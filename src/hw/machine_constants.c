@@ -162,14 +162,29 @@ enum wsc_err hw_constant_set(const struct hw_constant *constant, struct hw_machi
     return WSC_OK;
 }
 
+/* ---- kinds of sources -------------------------------------------------------------------------
+ */
+
+/* Where a constant comes from, by its `kind`. */
+static const struct conf_choice kinds[CONF_MAX_CHOICES] = {{"documented", HW_DOCUMENTED},
+                                                           {"derived", HW_DERIVED},
+                                                           {"assumed", HW_ASSUMED},
+                                                           {"calibrated", HW_CALIBRATED}};
+
+const struct conf_choice *hw_source_kinds(void)
+{
+    return kinds;
+}
+
 /* ---- uncertainty ----------------------------------------------------------------------------- */
 
 /* How far the true value may lie from the one in the file when the file does not say. */
 static const struct {
-    const char *kind;
     double below, above; /* factors */
-} by_kind[] = {
-    {"documented", 1, 1}, {"derived", 0.95, 1.05}, {"calibrated", 0.9, 1.1}, {"assumed", 0.5, 2}};
+} by_kind[HW_N_SOURCE_KINDS] = {[HW_DOCUMENTED] = {1, 1},
+                                [HW_DERIVED] = {0.95, 1.05},
+                                [HW_ASSUMED] = {0.5, 2},
+                                [HW_CALIBRATED] = {0.9, 1.1}};
 
 /* The range value * below .. value * above, cut to the range of the key. */
 static void spread(const struct conf_key *key, double value, double below, double above,
@@ -239,8 +254,8 @@ void hw_uncertainty_read(struct conf_parse *p, int row, const struct conf_node *
     const struct hw_constant constant = {key->path, row, key->type != CONF_T_DOUBLE};
     const double value =
         hw_constant_get(&constant, (const struct hw_machine *)(const void *)p->out);
-    for (size_t i = 0; i < sizeof by_kind / sizeof *by_kind; i++)
-        if (!strcmp(s->kind, by_kind[i].kind))
+    for (int i = 0; i < HW_N_SOURCE_KINDS; i++)
+        if (!strcmp(s->kind, kinds[i].name))
             spread(key, value, by_kind[i].below, by_kind[i].above, s);
     if (!text) return;
     const bool scalar = text->kind == CONF_NODE_SCALAR;
@@ -282,7 +297,7 @@ void hw_correlation_read(struct conf_parse *p, int row, const struct conf_node *
 {
     const char *path = p->table->key[row].path;
     if (!map) return;
-    if (strcmp(s->kind, "calibrated") != 0 || map->kind != CONF_NODE_MAP ||
+    if (strcmp(s->kind, kinds[HW_CALIBRATED].name) != 0 || map->kind != CONF_NODE_MAP ||
         map->n > HW_MAX_CORRELATIONS) {
         conf_diag_error(p->diag, map->pos, path,
                         "correlation: a calibrated constant may have a map of at most %d others",

@@ -10,15 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where a constant comes from, by its `kind`. */
-static const struct conf_choice kinds[CONF_MAX_CHOICES] = {
-    {"documented", 0}, {"derived", 1}, {"assumed", 2}, {"calibrated", 3}};
-
-const struct conf_choice *hw_source_kinds(void)
-{
-    return kinds;
-}
-
 /* schema_version, the name and faults are no constants of the machine. */
 bool hw_key_is_constant(const struct conf_key *key)
 {
@@ -61,7 +52,8 @@ static void read_source(struct conf_parse *p, int row, const struct conf_node *m
                            *kind = conf_node_find(map, "kind"),
                            *source = conf_node_find(map, "source"),
                            *uncertainty = conf_node_find(map, "uncertainty");
-    int k = conf_choice_find(kinds, kind);
+    const struct conf_choice *kinds = hw_source_kinds();
+    const int k = conf_choice_find(kinds, kind);
     char kind_path[CONF_MAX_PATH];
     (void)snprintf(kind_path, sizeof kind_path, "%s.kind", path);
     if (k < 0)
@@ -86,7 +78,7 @@ static void default_source(struct conf_parse *p, int row)
 {
     struct hw_source *s = source_of((struct hw_machine *)(void *)p->out, p->table, row);
     const struct conf_node none = {.kind = CONF_NODE_SCALAR, .plain = true, .text = "0 %"};
-    s->kind = kinds[2].name;
+    s->kind = hw_source_kinds()[HW_ASSUMED].name;
     s->source = copy_of(p, "not in the cluster file: the default");
     s->value = copy_of(p, p->table->key[row].fallback);
     hw_uncertainty_read(p, row, &none, s);
@@ -159,7 +151,8 @@ static void read_row(struct conf_parse *p, int row, const struct conf_node *node
 static struct conf_node *as_constant(struct conf_doc *doc, struct conf_node *value)
 {
     enum { N_GIVEN = 4 }; /* the first of the parts */
-    static const char *const text[N_GIVEN] = {"", "assumed", "given on the command line", "0 %"};
+    const char *const text[N_GIVEN] = {"", hw_source_kinds()[HW_ASSUMED].name,
+                                       "given on the command line", "0 %"};
     if (value->kind == CONF_NODE_MAP) return value;
     struct conf_node *map = conf_doc_map(doc, value->pos);
     for (int i = 0; i < N_GIVEN && map; i++) {

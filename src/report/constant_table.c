@@ -25,12 +25,12 @@ static enum wsc_err print_table(const struct hw_machine *c)
 /* How many constants there are of each kind. */
 static void print_counts(const struct hw_machine *c)
 {
-    static const char *const kind[] = {"documented", "derived", "assumed", "calibrated"};
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < HW_N_SOURCE_KINDS; k++) {
+        const char *kind = hw_source_kinds()[k].name;
         int n = 0;
         for (int i = 0; i < c->n_sources; i++)
-            n += !strcmp(c->source[i].kind, kind[k]);
-        (void)printf("%s%d %s", k ? ", " : "  ", n, kind[k]);
+            n += !strcmp(c->source[i].kind, kind);
+        (void)printf("%s%d %s", k ? ", " : "  ", n, kind);
     }
     (void)printf("\n");
 }
