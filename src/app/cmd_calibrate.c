@@ -81,17 +81,31 @@ static enum wsc_err check_new(const struct app_calibrate *o, const char *path)
     return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: exists already", path), "--overwrite");
 }
 
+/* Refuses the file @p path when it is the machine @p base, which it would replace and be based on.
+ */
+static enum wsc_err check_no_base(const char *path, const char *base)
+{
+    struct stat a, b;
+    if (!base || stat(path, &a) || stat(base, &b) || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+        return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: the file would be based on itself", path),
+                        "another name for --out");
+}
+
 /* Checks the names of the files of all machines that rows are fitted on. */
 static enum wsc_err check_all_new(const struct app_calibrate *o, const struct app_comparison *c)
 {
     const char *first = NULL;
     for (int i = 0; i < c->comparison.n_refs; i++) {
         const struct validation_figure *ref = &c->comparison.ref[i];
-        char path[PATH_MAX + 64];
+        char path[PATH_MAX + 64], base[PATH_MAX + 64];
         if (ref->kind != VALIDATION_KIND_CALIBRATION) continue;
         if (!first) first = ref->cluster;
         name_file(o, strcmp(ref->cluster, first) != 0 ? ref->cluster : NULL, path, sizeof path);
+        validation_name_file(&c->comparison.machines, ref->cluster, base, sizeof base);
         TRY(check_new(o, path));
+        TRY(check_no_base(path, base));
+        TRY(check_no_base(path, o->config.cluster_path));
     }
     return WSC_OK;
 }

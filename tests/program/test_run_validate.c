@@ -599,6 +599,12 @@ TEST(validate, several_constants_fit_other_figures)
         strstr(r.out, "correlation of wafer.stage_latency and wafer.kernel_factor"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "3 rows fitted, 0 of them outside"));
     spawn_free(&r);
+    spawn_run(&r,
+              "\"$WSC\" calibrate --overwrite --cluster %s/f.yaml --out %s/f.yaml --reference %s",
+              dir, dir, dir);
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "f.yaml: the file would be based on itself; hint: "));
+    spawn_free(&r);
     /* Without --out the table alone. */
     spawn_run(&r,
               "mkdir %s/here && top=$PWD && cd %s/here && \"$WSC\" validate --reference .. "
