@@ -41,8 +41,8 @@ enum cycles_keep {
 struct cycles_plan {
     int lanes;           /**< batch replicas side by side, pe_cols / lanes columns each */
     int64_t micro_batch; /**< largest number of sequences of one micro-batch on a wafer */
-    int64_t n_micro;     /**< micro-batches of a step; they differ by at most one sequence
-                              unless the size was given by number */
+    int64_t n_micro;     /**< micro-batches of a step; they differ by at most one sample, or by the
+                              samples that stay together */
     /** Activations of a block that stay in memory for the backward pass. */
     enum cycles_keep keep;
     /** Parts in which the filter features of a block are processed. */
@@ -63,7 +63,9 @@ struct cycles_plan {
 /** Requested properties of a plan. */
 struct cycles_asked {
     int64_t micro_batch; /**< sequences, CONF_AUTO or CONF_NULL */
-    int lanes;           /**< 0: as many as are fastest */
+    /** Samples that no micro-batch divides, a leaf of the tree of sums; 0 counts as 1. */
+    int64_t together;
+    int lanes; /**< 0: as many as are fastest */
 };
 /** Choose lanes, micro-batch and kept activations for @p share sequences per wafer and step, such
  *  that the step is shortest, with compute and I/O overlapped stage by stage. @p asked has the

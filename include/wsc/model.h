@@ -196,6 +196,7 @@ struct model_tensor {
     int sparsity;
     bool selected; /**< only some of its weights train, model.selective_grad */
     bool frozen;   /**< it streams down, but has no gradient and no optimizer state */
+    bool backward; /**< one of its stages has a backward pass: none below the first that trains */
     /** Belongs to the reference model of preference optimization, which is frozen. */
     bool reference;
     /** Random stream of its initial values; adapters do not change the streams of other tensors. */
@@ -625,9 +626,13 @@ struct model_density {
     double trained[MODEL_N_KINDS]; /**< fraction of the elements that are not frozen */
 };
 /** Densities of @p stage (an embedding that is the head's matrix under both names) after @p step
- *  updates; with MODEL_DENSEST and @p stage -1 the means over all blocks.  False when all are 1. */
+ *  updates; with MODEL_DENSEST and @p stage -1 the means over all blocks, `trained` over those that
+ *  run backward. False when all are 1. */
 bool model_density_at(const struct model *model, int stage, int64_t step,
                       struct model_density *out);
+/** Blocks of a stack of the policy below the first stage that trains: training runs them forward
+ *  alone, and they keep no activations. */
+int model_idle_blocks(const struct model *model, int stack);
 /** The next pattern of params->sparsity that matches no tensor's name, NULL after the last; *@p at
  *  starts at 0.  Borrowed from @p params. */
 const char *model_unmatched_pattern(const struct model *model, const struct zoo_params *params,

@@ -22,7 +22,8 @@ static enum wsc_err plan_share(const struct cluster *c, const struct zoo_input *
 {
     const int64_t sequences = model_sequences(c->model), micro = input->micro_batch_size;
     const struct cycles_asked asked = {.micro_batch = micro > 0 ? micro * sequences : micro,
-                                       .lanes = lanes};
+                                       .lanes = lanes,
+                                       .together = c->params->reduction_leaf};
     struct model_density densest;
     const bool sparse = model_density_at(c->model, -1, MODEL_DENSEST, &densest);
     return cycles_plan_wafer(plan, &c->hw, c->model, share * sequences, &asked, training,
@@ -63,9 +64,7 @@ enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input 
     const int64_t lanes = c->params->lanes;
     TRY(plan_share(c, input, training, stream_max_samples(batch), lanes > 0 ? (int)lanes : 0,
                    plan));
-    /* A micro-batch has at least one leaf on the wafer with the largest share. */
-    const int64_t n = batch->n_wafers, most_leaves = (batch->n_micro_shards + n - 1) / n;
-    batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;
+    batch->n_micro = plan->n_micro;
     return check_transfers(c, input, training, batch);
 }
 

@@ -19,9 +19,11 @@ enum { MAX_LANES = 64, MAX_SLICES = 8, SUM_BYTES = 4 };
 struct task {
     const struct hw *hw;
     const struct model *model;
-    int lanes; /**< given by the user; 0 = free */
-    int64_t share;
-    int64_t micro_batch; /**< given by the user; 0 = free */
+    int lanes;           /**< given by the user; 0 = free */
+    int64_t share;       /**< sequences of the wafer */
+    int64_t each;        /**< sequences that are computed together */
+    int64_t units;       /**< of so many sequences the share has; the last one may be smaller */
+    int64_t micro_batch; /**< units, given by the user; 0 = free */
     bool training;
     const struct model_density *densest; /**< NULL: dense */
 };
@@ -74,6 +76,13 @@ static struct cross_kept cross_values(const struct model *m, enum cycles_keep ke
                                .key = r->qkv ? 0 : both * heads};
 }
 
+/** Blocks of a stack that keep something: those with a backward pass. */
+static double keeping_blocks(const struct model *m, int stack)
+{
+    const int64_t L = m->n_stacks > 1 ? m->stack[stack].L : m->L;
+    return (double)(L - model_idle_blocks(m, stack));
+}
+
 /** Values that all blocks of all stacks keep: @p tokens tokens of each stack, @p each values of a
  *  token in every block, @p cross in addition where a block has cross attention. */
 static double kept_of_stacks(const struct model *m, const double tokens[MODEL_MAX_STACKS],
@@ -84,7 +93,7 @@ static double kept_of_stacks(const struct model *m, const double tokens[MODEL_MA
         const struct model_stack *s = &m->stack[i];
         double block = tokens[i] * (each->rest + each->filter);
         if (s->cross && i > 0) block += tokens[i] * cross->query + tokens[i - 1] * cross->key;
-        sum += block * (double)s->L;
+        sum += block * keeping_blocks(m, i);
     }
     return sum;
 }
@@ -149,9 +158,9 @@ struct cycles_plan_bytes cycles_plan_bytes_per_pe(const struct cycles_layout *l,
                           2 * l->hidden.k + l->heads.k * (1 + l->qkv));
     double live = training ? live_backward(l, keep, resident) : forward;
     b.work = l->t * (value * live + SUM_BYTES * cycles_sum_vectors(l));
-    b.kept = training
-                 ? l->t * value * (kept.rest + kept.filter + kept.condition) * (double)l->model->L
-                 : 0;
+    b.kept = training ? l->t * value * (kept.rest + kept.filter + kept.condition) *
+                            keeping_blocks(l->model, 0)
+                      : 0;
     if (l->model->n_stacks > 1) add_stacks(&b, l, keep, training);
     return b;
 }
@@ -166,7 +175,7 @@ static double kept_per_sequence(const struct model *m, enum cycles_keep keep)
     const double tokens[MODEL_MAX_STACKS] = {(double)m->stack[0].T, (double)m->stack[1].T};
     const double value = (double)num_format_bytes(m->format);
     if (m->n_stacks > 1) return value * kept_of_stacks(m, tokens, &kept, &cross);
-    return (kept.rest + kept.filter + kept.condition) * (double)m->L * (double)m->T * value;
+    return (kept.rest + kept.filter + kept.condition) * keeping_blocks(m, 0) * (double)m->T * value;
 }
 
 static int64_t clamp_int(double x)
@@ -191,20 +200,24 @@ static bool fits(const struct task *task, const struct cycles_plan *p, int64_t n
     return b.work + (resident ? b.kept : 0) <= (double)hw_activation_bytes_per_pe(task->hw);
 }
 
-/** Largest number of sequences that fits, at most the share of the wafer; 0: not even one sample
- *  fits. */
+/** Sequences of @p units units. */
+static int64_t sequences_of(const struct task *task, int64_t units)
+{
+    return units < task->units ? units * task->each : task->share;
+}
+
+/** Largest number of units that fits, at most the share of the wafer; 0: not even one fits. */
 static int64_t largest(const struct task *task, const struct cycles_plan *p, bool resident)
 {
-    const int64_t each = model_sequences(task->model);
-    int64_t low = 0, high = task->share;
+    int64_t low = 0, high = task->units;
     while (low < high) {
         int64_t mid = high - (high - low) / 2;
-        if (fits(task, p, mid, resident))
+        if (fits(task, p, sequences_of(task, mid), resident))
             low = mid;
         else
             high = mid - 1;
     }
-    return low / each * each;
+    return low;
 }
 
 /** Set the sizes in bytes; lanes, kept values and micro-batch are given. */
@@ -234,57 +247,93 @@ static double latency_cycles(const struct hw *hw, const struct model *model, int
            wsc_seconds((double)cycles_latency_ps(hw->cluster, model, stage, backward));
 }
 
+/** Cycles of @p stage forward and backward, compute and I/O overlapped. */
+static double forward_cycles(const struct hw *hw, const struct cycles_layout *l,
+                             const struct cycles_plan *plan, int stage, int64_t n_sequences)
+{
+    const struct model_stage *s = &l->model->stage[stage];
+    const double weights = (double)s->n_elems * (double)num_format_bytes(l->model->format);
+    const double spill = (double)cycles_spill_bytes(l->model, plan, stage, n_sequences);
+    const struct cycles_breakdown f = cycles_layout_stage(l, s, plan->keep, false);
+    const double io = fmax(hw_io_cycles(hw, weights), hw_spill_cycles(hw, spill));
+    return latency_cycles(hw, l->model, stage, false) + fmax(cycles_total(&f), io);
+}
+
+static double backward_cycles(const struct hw *hw, const struct cycles_layout *l,
+                              const struct cycles_plan *plan, int stage, int64_t n_sequences)
+{
+    const struct model_stage *s = &l->model->stage[stage];
+    const double n = (double)s->n_elems, weights = n * (double)num_format_bytes(l->model->format);
+    const double spill = (double)cycles_spill_bytes(l->model, plan, stage, n_sequences);
+    const struct cycles_breakdown b = cycles_layout_stage(l, s, plan->keep, true);
+    const double out = hw_io_cycles(hw, fmax(weights + spill, n * 4)); /* gradients in 32 bits */
+    const double io = fmax(out, hw_spill_cycles(hw, spill));
+    return latency_cycles(hw, l->model, stage, true) + fmax(cycles_total(&b), io);
+}
+
+/** Cycles of @p stage of the reference model, which has no adapters and keeps nothing. */
+static double reference_cycles(const struct hw *hw, const struct cycles_layout *l,
+                               const struct cycles_plan *plan, int stage)
+{
+    const struct model *m = l->model;
+    const struct model_stage *s = &m->stage[stage];
+    const double weights = (double)s->n_elems * (double)num_format_bytes(m->format);
+    const struct cycles_breakdown f = cycles_layout_stage(l, s, plan->keep, false);
+    return latency_cycles(hw, m, stage - m->first_policy, false) +
+           fmax(cycles_total(&f), hw_io_cycles(hw, weights));
+}
+
+/** The stage in the last block of a stack for @p stage in its first. */
+static int in_last_block(const struct model *model, int stage)
+{
+    const int layer = model->stage[stage].layer;
+    int per_block = 0;
+    for (int s = model->first_policy; s < model->n_stages && layer >= 0; s++)
+        per_block += model->stage[s].layer == layer;
+    return stage + per_block * (int)(model->stack[model->stage[stage].stack].L - 1);
+}
+
 double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
                                const struct cycles_plan *plan, bool training, int64_t n_sequences,
                                const struct model_density *density)
 {
     struct cycles_layout l;
-    double sum = 0, weight = (double)num_format_bytes(model->format);
+    double sum = 0;
     if (n_sequences <= 0) return 0;
     cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
-    /* Blocks of a stack are equal, so the stages of its first block count L times. The reference
-     * model has the same stages; it runs forward only and keeps nothing. */
+    /* Blocks of a stack are equal: one stands for those that run forward alone, one for the others.
+     */
     for (int stage = model->first_policy; stage < model->n_stages; stage++) {
         const struct model_stage *s = &model->stage[stage];
         const struct model_stack *stack = &model->stack[s->stack];
         if (s->layer > stack->first) continue;
-        double times = s->layer < 0 ? 1 : (double)stack->L, n = (double)s->n_elems;
-        const double latency = latency_cycles(hw, model, stage, false);
-        double spill = (double)cycles_spill_bytes(model, plan, stage, n_sequences);
-        struct cycles_breakdown f = cycles_layout_stage(&l, s, plan->keep, false);
-        double io = fmax(hw_io_cycles(hw, n * weight), hw_spill_cycles(hw, spill));
-        sum += times * (latency + fmax(cycles_total(&f), io));
-        if (model->n_reference) /* it has no adapters */
-            sum += times * (latency_cycles(hw, model, stage - model->first_policy, false) +
-                            fmax(cycles_total(&f), hw_io_cycles(hw, n * weight)));
-        if (!training) continue;
-        struct cycles_breakdown b = cycles_layout_stage(&l, s, plan->keep, true);
-        io = hw_io_cycles(hw, fmax(n * weight + spill, n * 4)); /* gradients leave in 32 bits */
-        io = fmax(io, hw_spill_cycles(hw, spill));
-        sum += times * (latency_cycles(hw, model, stage, true) + fmax(cycles_total(&b), io));
+        const int64_t blocks = s->layer < 0 ? 1 : stack->L;
+        const int64_t idle = s->layer < 0 || !training ? 0 : model_idle_blocks(model, s->stack);
+        const int last = idle ? in_last_block(model, stage) : stage;
+        const double others = (double)(blocks - idle);
+        if (idle) sum += (double)idle * forward_cycles(hw, &l, plan, stage, n_sequences);
+        if (idle < blocks) sum += others * forward_cycles(hw, &l, plan, last, n_sequences);
+        if (model->n_reference) sum += (double)blocks * reference_cycles(hw, &l, plan, stage);
+        if (training && idle < blocks && (idle || last >= model->first_trained || s->layer >= 0))
+            sum += others * backward_cycles(hw, &l, plan, last, n_sequences);
     }
     return sum;
 }
 
-/** Set the number and size of micro-batches, in whole samples. A free size is chosen so that all
- *  micro-batches are about equal; with a given size the last micro-batch is smaller. */
+/** Set the number and size of micro-batches of at most @p most units: they are about equal, as
+ *  the batch is divided (stream_batch.c), also where @p most was given. */
 static void set_micro_batches(const struct task *task, struct cycles_plan *p, int64_t most)
 {
-    const int64_t each = model_sequences(task->model), samples = task->share / each;
-    p->n_micro = (task->share - 1) / most + 1;
-    p->micro_batch = task->micro_batch ? most : ((samples - 1) / p->n_micro + 1) * each;
+    p->n_micro = (task->units - 1) / most + 1;
+    p->micro_batch = sequences_of(task, (task->units - 1) / p->n_micro + 1);
 }
 
 static double step_cycles(const struct task *task, const struct cycles_plan *p)
 {
-    const int64_t each = model_sequences(task->model), samples = task->share / each;
-    int64_t large = p->n_micro - 1, small_size = task->share - large * p->micro_batch;
-    if (!task->micro_batch && samples % p->n_micro != 0) {
-        large = samples % p->n_micro;
-        small_size = p->micro_batch - each;
-    }
-    double small = cycles_plan_micro_batch(task->hw, task->model, p, task->training, small_size,
-                                           task->densest);
+    const int64_t rest = task->units % p->n_micro, large = rest ? rest : p->n_micro - 1;
+    const int64_t small_size = sequences_of(task, task->units / p->n_micro);
+    const double small = cycles_plan_micro_batch(task->hw, task->model, p, task->training,
+                                                 small_size, task->densest);
     if (large == 0) return small;
     return (double)(p->n_micro - large) * small +
            (double)large * cycles_plan_micro_batch(task->hw, task->model, p, task->training,
@@ -297,17 +346,15 @@ static bool try_slices(const struct task *task, const struct cycles_plan *way, b
                        struct cycles_plan *best)
 {
     struct cycles_plan p = *way;
-    int64_t most = task->micro_batch;
-    if (most == 0)
-        most = largest(task, &p, resident);
-    else if (!fits(task, &p, resident ? most : model_sequences(task->model), resident))
-        return false;
+    const int64_t most = task->micro_batch ? task->micro_batch : largest(task, &p, resident);
     if (most == 0) return false;
     set_micro_batches(task, &p, most);
+    const int64_t least = resident ? p.micro_batch : model_sequences(task->model);
+    if (task->micro_batch && !fits(task, &p, least, resident)) return false;
     set_bytes(task, &p, resident);
     p.step_cycles = step_cycles(task, &p);
     if (best->lanes == 0 || p.step_cycles < best->step_cycles) *best = p;
-    return p.n_micro == 1 && (resident || fits(task, &p, most, false));
+    return p.n_micro == 1 && (resident || fits(task, &p, p.micro_batch, false));
 }
 
 /** Evaluate a candidate with all filter features at once, then in 2, 4, ... slices until the whole
@@ -398,22 +445,31 @@ enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
                                const struct cycles_asked *asked, bool training,
                                const struct model_density *densest)
 {
-    const int64_t least = model_sequences(model), cols = hw->cluster->wafer.pe_cols;
+    const int64_t sample = model_sequences(model), cols = hw->cluster->wafer.pe_cols;
     const int64_t micro_batch = asked->micro_batch;
-    struct task task = {hw, model,    asked->lanes, share < least ? least : share,
-                        0,  training, densest};
+    struct task task = {.hw = hw,
+                        .model = model,
+                        .lanes = asked->lanes,
+                        .share = share < sample ? sample : share,
+                        .each = sample * (asked->together > 1 ? asked->together : 1),
+                        .training = training,
+                        .densest = densest};
+    task.units = (task.share - 1) / task.each + 1;
     if (asked->lanes > cols)
         return WSC_RAISE(WSC_CONFIG, "lanes: %d, but a wafer has %lld columns of PEs", asked->lanes,
                          (long long)cols);
     *plan = (struct cycles_plan){0};
-    if (micro_batch == CONF_NULL)
-        task.micro_batch = task.share;
-    else if (micro_batch != CONF_AUTO && micro_batch != CONF_EXPLORE)
-        task.micro_batch = micro_batch < task.share ? micro_batch : task.share;
-    if (task.micro_batch < 0 || micro_batch == 0)
+    const bool given = micro_batch != CONF_AUTO && micro_batch != CONF_EXPLORE;
+    if (given && micro_batch != CONF_NULL && micro_batch < 1)
         return WSC_RAISE(WSC_CONFIG, "micro_batch_size: %lld is not a positive number",
                          (long long)micro_batch);
+    if (given) task.micro_batch = micro_batch == CONF_NULL ? task.units : micro_batch / task.each;
+    if (given && task.micro_batch < 1) task.micro_batch = 1;
     search(&task, plan);
+    if (!plan->lanes && !given && task.each > sample) {
+        task.micro_batch = 1; /* sequences that stay together do not fit: what is too much spills */
+        search(&task, plan);
+    }
     return plan->lanes ? WSC_OK : too_large(&task);
 }
 
@@ -444,14 +500,26 @@ static double part_share(const struct model *m, enum model_part part, enum cycle
     return 0;
 }
 
+/** False in blocks without a backward pass and in a reference model. */
+static bool keeps_activations(const struct model *m, int stage)
+{
+    const struct model_stage *s = &m->stage[stage];
+    return stage >= m->first_policy &&
+           (s->layer < 0 || s->layer - m->stack[s->stack].first >= model_idle_blocks(m, s->stack));
+}
+
 int64_t cycles_spill_bytes(const struct model *model, const struct cycles_plan *plan, int stage,
                            int64_t n_sequences)
 {
     const struct model_stage *s = &model->stage[stage];
-    const bool keeps = stage >= model->first_policy; /* a reference model keeps nothing */
-    const int64_t kept = keeps ? 0 : plan->act_bytes_per_sequence;
-    const int64_t spilled = plan->spill_bytes_per_sequence - kept;
-    int64_t per_block = spilled > 0 ? spilled / model->L : 0;
+    const int64_t all = plan->spill_bytes_per_sequence, act = plan->act_bytes_per_sequence;
+    int64_t idle = 0;
+    for (int i = 0; i < model->n_stacks; i++)
+        idle += model_idle_blocks(model, i);
+    const bool keeps = keeps_activations(model, stage);
+    const int64_t work = all > act ? all - act : 0, kept = all - work;
+    int64_t per_block = keeps && !idle ? all / model->L : work / model->L;
+    if (keeps && idle) per_block += kept / (model->L - idle);
     double block = (double)per_block * (double)n_sequences;
     if (s->n_parts == 1) block *= part_share(model, s->part[0], plan->keep);
     return clamp_int(floor(block));

@@ -75,6 +75,7 @@ bool model_chooses_mask(const struct model *model, int tensor, int64_t step)
 /* Sums over the tensors of a kind. */
 struct sums {
     double elems[MODEL_N_KINDS], kept[MODEL_N_KINDS], wanted[MODEL_N_KINDS], trained[MODEL_N_KINDS];
+    double backward[MODEL_N_KINDS]; /* of tensors that have a backward pass */
 };
 
 static void add_tensor(struct sums *sums, const struct model *model, int tensor, int64_t step)
@@ -84,6 +85,7 @@ static void add_tensor(struct sums *sums, const struct model *model, int tensor,
     const bool dense = step >= 0 && model_sends_dense_gradient(model, tensor, step);
     if (t->kind >= MODEL_N_KINDS) return; /* adapters are dense and train */
     sums->trained[t->kind] += t->frozen ? 0 : n;
+    sums->backward[t->kind] += t->backward ? n : 0;
     sums->elems[t->kind] += n;
     sums->kept[t->kind] += kept;
     sums->wanted[t->kind] += dense ? n : kept;
@@ -106,10 +108,10 @@ bool model_density_at(const struct model *model, int stage, int64_t step, struct
     if (!model->sparsity && model->n_trained == model->n_params) return false;
     const struct sums sums = sums_of(model, stage, step);
     for (int kind = 0; kind < MODEL_N_KINDS; kind++) {
-        const double n = sums.elems[kind];
+        const double n = sums.elems[kind], passed = stage < 0 ? sums.backward[kind] : n;
         out->weights[kind] = n > 0 ? sums.kept[kind] / n : 1;
         out->gradients[kind] = n > 0 ? sums.wanted[kind] / n : 1;
-        out->trained[kind] = n > 0 ? sums.trained[kind] / n : 1;
+        out->trained[kind] = passed > 0 ? sums.trained[kind] / passed : n > 0 ? 0 : 1;
         if (out->weights[kind] < 1 || out->gradients[kind] < 1 || out->trained[kind] < 1)
             sparse = true;
     }
@@ -229,14 +231,28 @@ double model_flop_per_token_hoffmann(const struct model *model, bool training)
            n_passes(training) * (2 * (double)model->V * (double)model->C + 3 * L * H * T);
 }
 
+/* Attention forward in the blocks that have no backward pass. */
+static double idle_attention(const struct model *model)
+{
+    const double Q = (double)model_q_features(model), T = (double)model->T;
+    double pairs = 0;
+    for (int i = 0; i < model->n_stacks; i++) {
+        const struct model_stack *s = &model->stack[i];
+        const double keys = (double)s->T + (s->cross ? (double)s[-1].T : 0);
+        pairs += (double)model_idle_blocks(model, i) * (double)s->T * keys;
+    }
+    return 4 * pairs * Q / T;
+}
+
 double model_useful_flop_per_token(const struct model *model, bool training, int64_t updates)
 {
     double flop = model_flop_per_token(model, training);
+    if (training) flop -= 2 * idle_attention(model);
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *t = &model->tensor[i];
         const double n = (double)t->n_elems;
         if (t->reference) continue; /* its forward alone is counted */
-        if (t->frozen && training) flop -= 2 * tokens_of(model, t) * n;
+        if (t->frozen && training) flop -= (t->backward ? 2 : 4) * tokens_of(model, t) * n;
         if (!model_sparsity_of(model, i)) continue;
         const double zeros = n - (double)model_kept_at(model, i, updates);
         const bool dense = updates >= 0 && model_sends_dense_gradient(model, i, updates);

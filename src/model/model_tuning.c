@@ -218,6 +218,21 @@ static void count_gradients(struct model *model)
             st->n_grads += model_gradient_elems(&model->tensor[st->view[v].tensor], NULL);
         if (st->n_grads) model->first_trained = s;
     }
+    for (int i = 0; i < model->n_tensors; i++)
+        model->tensor[i].backward = false;
+    for (int s = model->first_trained; s < model->n_stages; s++)
+        for (int v = 0; v < model->stage[s].n_views; v++)
+            model->tensor[model->stage[s].view[v].tensor].backward = true;
+}
+
+int model_idle_blocks(const struct model *model, int stack)
+{
+    int n = 0;
+    for (int s = model->first_policy; s < model->first_trained; s++) {
+        const struct model_stage *st = &model->stage[s];
+        if (st->layer >= 0 && st->stack == stack && model->stage[s + 1].layer != st->layer) n++;
+    }
+    return n;
 }
 
 enum wsc_err model_take_frozen(struct model *model, const struct zoo_params *params)

@@ -69,6 +69,7 @@ struct zoo_batch_notes zoo_batch_notes(int64_t batch, int64_t micro, int64_t num
 {
     struct zoo_batch_notes notes = {"", ""};
     const int64_t share = (batch - 1) / num_csx + 1; /* the largest share */
+    const int64_t n = micro > 0 ? (share - 1) / micro + 1 : 1;
     const char *whose = num_csx > 1 ? "a system" : "the batch";
     if (batch % num_csx)
         (void)snprintf(notes.batch, sizeof notes.batch,
@@ -80,10 +81,12 @@ struct zoo_batch_notes zoo_batch_notes(int64_t batch, int64_t micro, int64_t num
                        "%lld is taken as %lld, the sequences of %s", (long long)micro,
                        (long long)share, whose);
     else if (micro > 0 && share % micro)
-        (void)snprintf(notes.micro, sizeof notes.micro,
-                       "%lld does not divide the %lld sequences of %s: the last of its "
-                       "micro-batches has %lld and leaves lanes idle",
-                       (long long)micro, (long long)share, whose, (long long)(share % micro));
+        (void)snprintf(
+            notes.micro, sizeof notes.micro,
+            "%lld does not divide the %lld sequences of %s, whose %lld micro-batches have "
+            "%lld at most",
+            (long long)micro, (long long)share, whose, (long long)n,
+            (long long)((share - 1) / n + 1));
     return notes;
 }
 
@@ -108,6 +111,10 @@ static void check_input(struct conf_parse *p, struct zoo_input *in, bool trainin
         conf_diag_warn(p->diag, conf_parse_place(p, batch, NULL), batch, "%s", notes.batch);
     if (*notes.micro)
         conf_diag_warn(p->diag, conf_parse_place(p, micro, NULL), micro, "%s", notes.micro);
+    if (training && m > 0 && m % params->reduction_leaf)
+        conf_diag_warn(p->diag, conf_parse_place(p, micro, NULL), micro,
+                       "%lld is no multiple of reduction_leaf, %lld sequences that stay together",
+                       (long long)m, (long long)params->reduction_leaf);
     if (training && params->reduction_leaf > b)
         conf_diag_error(p->diag, conf_parse_place(p, "reduction_leaf", NULL), "reduction_leaf",
                         "must be at most train_input.batch_size, %lld, got %lld", (long long)b,

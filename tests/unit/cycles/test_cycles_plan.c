@@ -175,10 +175,15 @@ TEST(plan, a_given_micro_batch_is_used_and_spills)
 {
     struct rig r;
     rig_open(&r, case_13b, HW_STREAM_BLOCK);
-    struct cycles_plan p = plan(&r, 240, 90);
+    struct cycles_plan p = plan(&r, 270, 90);
     T_EQ(p.micro_batch, 90);
     T_EQ(p.n_micro, 3);
     CU_ASSERT(p.spill_bytes_per_sequence > 0);
+    /* One that does not divide the share is its bound. */
+    p = plan(&r, 240, 90);
+    const struct cycles_plan even = plan(&r, 240, 80);
+    CU_ASSERT(same(&p, &even));
+    T_EQ(p.micro_batch, 80);
     p = plan(&r, 240, 1000);
     T_EQ(p.micro_batch, 240);
     T_EQ(p.n_micro, 1);
@@ -187,6 +192,31 @@ TEST(plan, a_given_micro_batch_is_used_and_spills)
     struct cycles_plan whole = plan(&r, 240, CONF_NULL);
     CU_ASSERT(same(&whole, &p));
     CU_ASSERT(plan(&r, 240, CONF_AUTO).step_cycles < whole.step_cycles);
+    model_destroy(&r.model);
+}
+
+/* Sequences that stay together bound the micro-batch as SRAM does; more of them than fit spill. */
+TEST(plan, micro_batches_have_whole_leaves)
+{
+    enum { SHARE = 360 };
+    struct rig r;
+    struct cycles_plan p;
+    rig_open(&r, case_13b, HW_STREAM_BLOCK);
+    const struct cycles_plan free = plan(&r, SHARE, CONF_AUTO);
+    struct cycles_asked asked = {.micro_batch = CONF_AUTO, .together = 7};
+    T_OK(cycles_plan_wafer(&p, &r.hw, r.model, SHARE, &asked, true, NULL));
+    T_EQ(p.micro_batch % 7, 0);
+    T_EQ(p.n_micro, (52 - 1) / (p.micro_batch / 7) + 1); /* 52 leaves, the last of 3 */
+    CU_ASSERT(p.work_bytes_per_sequence * p.micro_batch <= p.act_bytes_available);
+    CU_ASSERT(p.step_cycles >= free.step_cycles);
+    asked.micro_batch = 5; /* a leaf at least */
+    T_OK(cycles_plan_wafer(&p, &r.hw, r.model, SHARE, &asked, true, NULL));
+    T_EQ(p.micro_batch, 7);
+    asked = (struct cycles_asked){.micro_batch = CONF_AUTO, .together = SHARE};
+    T_OK(cycles_plan_wafer(&p, &r.hw, r.model, SHARE, &asked, true, NULL));
+    const struct cycles_plan whole = plan(&r, SHARE, CONF_NULL);
+    CU_ASSERT(same(&p, &whole));
+    CU_ASSERT(p.spill_bytes_per_sequence > p.act_bytes_per_sequence);
     model_destroy(&r.model);
 }
 

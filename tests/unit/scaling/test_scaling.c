@@ -104,6 +104,59 @@ TEST(scaling, an_evaluation_takes_a_third_of_the_flops)
     tear_down();
 }
 
+/* The lower ones of @p n_blocks blocks, and the embeddings, do not train. */
+#define FROZEN(blocks) "model.freeze=[embedding, \"layers\\\\.(" blocks ")\\\\.\"]"
+
+static void row_of(const char *const *sets, struct scaling_row *row)
+{
+    T_OK(small_config_init(&config, 1, sets));
+    const struct scaling_model model = {"small", &config.params};
+    T_OK(scaling_point(&model, &config.cluster, 1, config.params.train_input.batch_size, row));
+    small_config_fini(&config);
+}
+
+/* Two gradients a weight, and attention twice, are not computed in a block below all that trains;
+ * one a weight where a block alone is frozen. */
+TEST(scaling, flops_of_frozen_blocks)
+{
+    static const char untied[] = "model.share_embedding_weights=false";
+    const double C = 32, F = 128, T = 16, matrices = 4 * C * C + 2 * C * F;
+    struct scaling_row whole, below, above;
+    row_of((const char *const[]){untied, NULL}, &whole);
+    row_of((const char *const[]){untied, FROZEN("0"), NULL}, &below);
+    row_of((const char *const[]){untied, "model.freeze=[\"layers\\\\.1\\\\.\"]", NULL}, &above);
+    T_NEAR(whole.useful_flop_per_token, whole.flop_per_token, 0);
+    T_NEAR(below.useful_flop_per_token, whole.flop_per_token - 4 * matrices - 2 * 4 * T * C, 1e-12);
+    T_NEAR(above.useful_flop_per_token, whole.flop_per_token - 2 * matrices, 1e-12);
+}
+
+/* Blocks without a backward pass keep nothing, so that nothing is spilled for them. */
+TEST(scaling, more_bandwidth_is_never_slower_with_frozen_blocks)
+{
+    static const char *const rate[] = {
+        "cluster.activation.rate=20GB/s", "cluster.activation.rate=60GB/s",
+        "cluster.activation.rate=150GB/s", "cluster.activation.rate=400GB/s"};
+    int64_t last = INT64_MAX;
+    for (int i = 0; i < 4; i++) {
+        struct scaling_row row;
+        const char *const sets[] = {"model.hidden_size=5120",
+                                    "model.filter_size=20480",
+                                    "model.num_heads=40",
+                                    "model.num_hidden_layers=40",
+                                    "model.max_position_embeddings=2048",
+                                    "model.vocab_size=50257",
+                                    "model.mixed_precision=true",
+                                    "train_input.batch_size=90",
+                                    "model.share_embedding_weights=false",
+                                    FROZEN("[0-9]|[12][0-9]|3[0-8]"),
+                                    rate[i],
+                                    NULL};
+        row_of(sets, &row);
+        CU_ASSERT(row.step_time_ps <= last);
+        last = row.step_time_ps;
+    }
+}
+
 TEST(scaling, strong_scaling_keeps_the_batch)
 {
     static const int64_t counts[] = {1, 2, 6};
