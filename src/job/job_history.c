@@ -120,35 +120,51 @@ static enum wsc_err keep_metrics(const char *dir, const char *folder)
     return rc;
 }
 
-/* The metrics first: once the checkpoints are away, the next start finds nothing to set aside. */
-static enum wsc_err set_aside(const char *dir, const struct store_folder *from, int64_t last)
+/* The metrics first: once the checkpoints are away, the next start finds nothing to set aside.  A
+ * training that @p saves none leaves the checkpoints where they are. */
+static enum wsc_err set_aside(const char *dir, const struct store_folder *from, int64_t last,
+                              bool saves)
 {
     char *folder = NULL;
     int n = 0;
     TRY(make_folder(dir, &folder));
     enum wsc_err rc = keep_metrics(dir, folder);
     if (rc) (void)rmdir(folder);
-    if (!rc) rc = move_later(from, last, folder, &n);
-    if (!rc)
+    if (!rc && saves) rc = move_later(from, last, folder, &n);
+    if (!rc && saves)
         WSC_WARNING("%d checkpoint(s) in %s that this training does not resume from were moved to "
                     "%s, metrics.jsonl was copied there",
                     n, dir, folder);
+    if (!rc && !saves)
+        WSC_WARNING("%s has checkpoints that this training does not resume from: metrics.jsonl was "
+                    "copied to %s",
+                    dir, folder);
     wsc_free(folder);
     return rc;
+}
+
+/* True when there are lines that a training may drop. */
+static bool has_metrics(const char *dir)
+{
+    char *path = wsc_asprintf(WSC_MEM_RUN, "%s/metrics.jsonl", dir);
+    const bool has = path && !access(path, F_OK);
+    wsc_free(path);
+    return has;
 }
 
 enum wsc_err job_set_aside(const struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    const bool saves = s->job->values && rc->checkpoint_steps > 0 && s->at.step < s->run.last_step;
-    if (comm_rank(s->comm) || !saves) return WSC_OK;
+    const bool saves = s->job->values && rc->checkpoint_steps > 0;
+    if (comm_rank(s->comm) || s->at.step == s->run.last_step) return WSC_OK;
+    if (!saves && !has_metrics(rc->model_dir)) return WSC_OK;
     const bool goes_on = s->checkpoint.start_path && s->at.step &&
                          job_lies_in(s->checkpoint.start_path, rc->model_dir);
     const int64_t last = goes_on ? s->at.step : -1;
     const struct store_folder from = job_folder(s);
     char *later = NULL;
     TRY(find_later(&from, last, &later));
-    const enum wsc_err err = later ? set_aside(rc->model_dir, &from, last) : WSC_OK;
+    const enum wsc_err err = later ? set_aside(rc->model_dir, &from, last, saves) : WSC_OK;
     wsc_free(later);
     return err;
 }

@@ -13,7 +13,7 @@ enum wsc_err job_history_check(const struct job_state *s, struct store_file *fil
                                bool resumes) WSC_CHECKED;
 /** Does the file @p path lie in the folder @p dir itself? false if one of them does not exist. */
 bool job_lies_in(const char *path, const char *dir);
-/** Before a training that writes checkpoints begins: move those that it does not resume from out of
- *  model_dir.  On rank 0, nothing on others. */
+/** Before a training begins: move checkpoints that it does not resume from out of model_dir, if it
+ *  writes any itself, and copy the metrics beside them.  On rank 0, nothing on others. */
 enum wsc_err job_set_aside(const struct job_state *s) WSC_CHECKED;
 #endif

@@ -35,7 +35,7 @@ struct job_logged_step {
 
 /** An open metrics.jsonl. */
 struct job_metrics;
-/** The last steps whose lines a resumed run keeps; -1: none. */
+/** The last steps whose lines are kept; -1: none, INT64_MAX: all. */
 struct job_kept {
     int64_t steps, evaluations;
 };

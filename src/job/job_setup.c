@@ -184,16 +184,19 @@ static enum wsc_err check_counts(const struct job_state *s)
                         "fewer steps: --num_steps, or --max_steps for all starts together");
 }
 
-/* After the checkpoint is known: metrics are cut back to its step.  An evaluation that is repeated
- * may have its line already: from a run that was killed before the next checkpoint. */
+/* After the checkpoint is known: a run that trains cuts metrics back to its step, any other one
+ * appends.  An evaluation that is repeated may have its line already: from a run that was killed
+ * before the next checkpoint. */
 static enum wsc_err open_metrics(struct job_state *s)
 {
-    if (comm_rank(s->comm)) return WSC_OK;
-    const bool again = s->at.eval_due && job_trains(s) && job_evaluates(s);
-    const int64_t last = s->at.step ? s->at.step : -1;
-    const struct job_kept kept = {last, again ? last - 1 : last};
+    const bool trains = job_trains(s), evaluates = job_evaluates(s);
+    if (comm_rank(s->comm) || !(trains || evaluates)) return WSC_OK;
+    const bool again = s->at.eval_due && trains && evaluates;
+    const int64_t from = s->at.step ? s->at.step : -1;
+    const int64_t last = trains && s->at.step < s->run.last_step ? from : INT64_MAX;
+    const struct job_kept kept = {last, again ? from - 1 : last};
     TRY(job_metrics_open(&s->log.metrics, s->job->params->runconfig.model_dir, kept));
-    return job_events_open(s, job_trains(s), job_evaluates(s));
+    return job_events_open(s, trains, evaluates);
 }
 
 /* The first loss of a shard in this run that goes back to a step before @p step; *@p back is that

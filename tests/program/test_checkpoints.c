@@ -275,6 +275,52 @@ TEST(checkpoints, a_new_training_in_the_same_folder_is_one_training)
     CU_ASSERT(exists(dir, 2) && exists(dir, 4) && !exists(dir, 6));
 }
 
+static int lines_of(const char *dir)
+{
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/metrics.jsonl", dir);
+    FILE *f = fopen(path, "r");
+    int n = 0;
+    CU_ASSERT_FATAL(f != NULL);
+    for (int c = fgetc(f); c != EOF; c = fgetc(f))
+        n += c == '\n';
+    (void)fclose(f);
+    return n;
+}
+
+/* Runs in the folder of a training that do not train leave its metrics, whatever they start from;
+ * a training without values begins its own, and keeps a copy. */
+TEST(checkpoints, metrics_of_a_training_are_cut_back_by_trainings_alone)
+{
+    static const struct {
+        const char *options;
+        int added;
+    } row[] = {{"--mode eval --checkpoint_path $D/checkpoint_2.mdl", 1},
+               {"--mode eval --numerics none", 0},
+               {"--mode generate --prompt a --max_new_tokens 2 --checkpoint_path "
+                "$D/checkpoint_2.mdl",
+                0},
+               {"--mode generate --prompt a --max_new_tokens 2 --numerics none", 0},
+               {"--mode train --checkpoint_path $D/checkpoint_2.mdl --max_steps 2", 0}};
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("metrics"));
+    CU_ASSERT_FATAL(spawn_ok("%s --mode train_and_eval --max_steps 6 --model_dir %s "
+                             "--set runconfig.checkpoint_steps=2 --set runconfig.eval_frequency=3",
+                             job_tiny(), dir));
+    int n = lines_of(dir);
+    T_EQ(n, 8);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        CU_ASSERT(spawn_ok("D=%s; %s --model_dir $D %s 2>&1", dir, job_tiny(), row[i].options));
+        n += row[i].added;
+        T_EQ(lines_of(dir), n);
+    }
+    CU_ASSERT(
+        spawn_ok("%s --max_steps 4 --numerics none --model_dir %s 2>/dev/null", job_tiny(), dir));
+    T_EQ(lines_of(dir), 4);
+    CU_ASSERT(exists(dir, 6) &&
+              spawn_ok("test $(wc -l <%s/earlier.1/metrics.jsonl) -eq %d", dir, n));
+}
+
 /* A model of another depth: @p why without the key, a run with it. */
 static void check_strict(int layers, const char *why)
 {
