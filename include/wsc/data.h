@@ -94,8 +94,9 @@ struct data_step {
 struct data_source;
 /** Open a source. It checks shape, types and attribute n_examples of every file, and that the
  *  sequence length is @p T. Errors name file and hint. @p vocab_size bounds the token ids (checked
- *  when read). Corpus files (rank 1) are cut into samples of T. Only a few files are open at a
- *  time. Not collective: each rank opens its own source. */
+ *  when read); those of targets of encoder-decoders are bounded by n_labels of @p input. Corpus
+ * files (rank 1) are cut into samples of T. Only a few files are open at a time. Not collective:
+ * each rank opens its own source. */
 enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *input, int64_t T,
                               int64_t vocab_size) WSC_CHECKED;
 /** Close all files; NULL allowed. */

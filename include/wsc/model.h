@@ -528,11 +528,6 @@ static inline int64_t model_longest(const struct model *m)
 {
     return m->n_stacks > 1 && m->stack[1].T > m->stack[0].T ? m->stack[1].T : m->stack[0].T;
 }
-/** Upper limit (exclusive) of token ids, over all stacks. */
-static inline int64_t model_token_limit(const struct model *m)
-{
-    return m->n_stacks > 1 && m->stack[1].V > m->stack[0].V ? m->stack[1].V : m->stack[0].V;
-}
 /** Row of the learned position table for a token @p id at @p position of its text. */
 static inline int64_t model_position_row(const struct model *m, int64_t id, int64_t position)
 {

@@ -142,8 +142,12 @@ enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *
     TRY_NEW(s, WSC_MEM_DATA, 1);
     s->sinks = input->sink_tokens;
     s->sink_id = input->sink_token_id;
-    s->T = T - s->sinks;
-    s->vocab = vocab_size;
+    s->T = s->T_source = T - s->sinks;
+    s->vocab = s->target_vocab = vocab_size;
+    if (of_encoder_decoders(input)) {
+        s->T_source = input->max_sequence_length;
+        s->target_vocab = input->n_labels;
+    }
     s->shuffle = input->shuffle;
     s->repeat = input->repeat;
     s->seed = (uint64_t)input->shuffle_seed;

@@ -30,10 +30,13 @@ static enum wsc_err read_tokens_of_pairs(struct data_examples_shared *s)
                                         .T_target = in->tgt_max_sequence_length,
                                         .extra_ids = extra,
                                         .seed = (uint64_t)in->shuffle_seed};
-    if (data_vocabulary_n(&s->tokens) + extra <= s->vocab) return WSC_OK;
-    return WSC_RAISE(WSC_CONFIG, "%s: has %lld tokens, with extra_ids %lld, but the model has %lld",
-                     in->vocab_file, (long long)data_vocabulary_n(&s->tokens),
-                     (long long)(data_vocabulary_n(&s->tokens) + extra), (long long)s->vocab);
+    const int64_t n = data_vocabulary_n(&s->tokens) + extra;
+    const bool source_fits = n <= s->vocab;
+    if (source_fits && n <= in->n_labels) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: has %lld tokens, with extra_ids %lld, but the %s has %lld",
+                     in->vocab_file, (long long)data_vocabulary_n(&s->tokens), (long long)n,
+                     source_fits ? "decoder" : "encoder",
+                     (long long)(source_fits ? in->n_labels : s->vocab));
 }
 
 static enum wsc_err fill_shared(struct data_examples_shared *s,

@@ -42,8 +42,11 @@ struct data_source {
     int64_t n;       /* samples of an epoch, without the limit num_samples */
     int64_t n_epoch; /* samples of an epoch, with the limit */
     int64_t T;       /* tokens of a sample in the files */
-    int64_t sinks;   /* number of sink tokens that are put before them */
-    int64_t sink_id, vocab, tick;
+    /* of these, tokens of the source, which come first: T but for samples of encoder-decoders */
+    int64_t T_source;
+    int64_t sinks; /* number of sink tokens that are put before them */
+    int64_t sink_id, tick;
+    int64_t vocab, target_vocab; /* limits of the ids of sources, and of targets */
     bool shuffle, repeat;
     bool packed;            /* a sample has several packed texts */
     bool tokens_alone;      /* its files have tokens without HDF5 */

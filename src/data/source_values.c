@@ -63,22 +63,29 @@ static enum wsc_err check_predictions(const struct data_source *s, const struct 
                         "model.max_predictions_per_seq: the number that the files were made with");
 }
 
+/* Largest value of row @p row of an encoder at position @p t. */
+static int64_t example_limit(const struct data_source *s, int64_t row, int64_t t)
+{
+    const int64_t limit[DATA_PACKED_ROWS] = {s->vocab - 1,   1,    s->n_labels - 1, 1,
+                                             s->n_types - 1, s->T, s->T - 1};
+    return row == DATA_ROW_IDS && t >= s->T_source ? s->target_vocab - 1 : limit[row];
+}
+
 /* Check the values of samples of encoders; the run checks labels of classes against the model. */
 static enum wsc_err check_example(struct data_source *s, const struct data_file *f, int64_t i)
 {
     static const char *const name[DATA_PACKED_ROWS] = {
         "input_ids",      "mask",           "labels",      "attention_mask",
         "token_type_ids", "attention_span", "position_ids"};
-    const int64_t limit[DATA_PACKED_ROWS] = {s->vocab - 1,   1,    s->n_labels - 1, 1,
-                                             s->n_types - 1, s->T, s->T - 1};
     int64_t attends = 0;
     for (int64_t k = 0; k < s->n_rows * s->T; k++) {
-        const int64_t row = k / s->T;
-        if (s->sample[k] < 0 || s->sample[k] > limit[row])
+        const int64_t row = k / s->T, t = k % s->T;
+        const int64_t limit = example_limit(s, row, t);
+        if (s->sample[k] < 0 || s->sample[k] > limit)
             return WSC_RAISE(WSC_FORMAT,
                              "%s: sample %lld, position %lld: %s is %d, expected 0 to %lld",
-                             f->path, (long long)(i - f->first), (long long)(k % s->T), name[row],
-                             (int)s->sample[k], (long long)limit[row]);
+                             f->path, (long long)(i - f->first), (long long)t, name[row],
+                             (int)s->sample[k], (long long)limit);
         if (row == DATA_ROW_ATTENDS) attends += s->sample[k];
     }
     if (s->n_classes &&

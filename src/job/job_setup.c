@@ -29,11 +29,10 @@ static enum wsc_err open_data(struct job_state *s)
     const struct model *m = s->cluster->model;
     if (!s->job->values || !job_has_wafer(s->cluster)) return WSC_OK;
     if (job_trains(s))
-        TRY(data_source_open(&s->train.source, &p->train_input, m->T, model_token_limit(m)));
+        TRY(data_source_open(&s->train.source, &p->train_input, m->T, m->stack[0].V));
     if (job_evaluates(s))
-        TRY(s->scoring
-                ? job_scoring_open_data(s, &s->eval.source)
-                : data_source_open(&s->eval.source, &p->eval_input, m->T, model_token_limit(m)));
+        TRY(s->scoring ? job_scoring_open_data(s, &s->eval.source)
+                       : data_source_open(&s->eval.source, &p->eval_input, m->T, m->stack[0].V));
     return WSC_OK;
 }
 

@@ -29,7 +29,9 @@ static void put(const char *name, const char *text)
     T_OK(wsc_file_replace(path, text, strlen(text)));
 }
 
-static enum wsc_err open_folder(struct data_source **s, const char *targets)
+/* With so many ids of sources and of targets; the vocabulary has eight. */
+static enum wsc_err open_limited(struct data_source **s, const char *targets, int64_t n_sources,
+                                 int64_t n_targets)
 {
     static char dir[300], vocabulary[300], target_dir[300];
     put("vocab", "<pad>\n</s>\n<unk>\n<s>\na\nb\nc\nd\n");
@@ -46,9 +48,14 @@ static enum wsc_err open_folder(struct data_source **s, const char *targets)
                             .max_sequence_length = SOURCE,
                             .tgt_max_sequence_length = TARGET,
                             .batch_size = 1,
-                            .n_labels = 8,
+                            .n_labels = n_targets,
                             .repeat = true};
-    return data_source_open(s, &in, T, 8);
+    return data_source_open(s, &in, T, n_sources);
+}
+
+static enum wsc_err open_folder(struct data_source **s, const char *targets)
+{
+    return open_limited(s, targets, 8, 8);
 }
 
 /* The first source and target token of each sample. */
@@ -116,4 +123,21 @@ TEST(data, translations_that_do_not_fit_their_list_are_errors)
     put("x/sources", "\na b a b a b\n");
     put("meta.dat", "x/sources x/targets 2\n");
     expect_error(NULL, "x/sources: the files of its data set hold no sample");
+}
+
+/* One vocabulary serves sources and targets, so that both sides of the model need its ids. */
+TEST(data, both_sides_of_a_model_have_the_ids_of_a_vocabulary)
+{
+    struct data_source *s = NULL;
+    put("x/sources", "a\nb c\n");
+    put("x/targets", "b\nc\n");
+    put("meta.dat", "x/sources x/targets 2\n");
+    T_OK(open_limited(&s, NULL, 8, 9));
+    data_source_close(&s);
+    T_EQ(open_limited(&s, NULL, 7, 9), WSC_CONFIG);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(wsc_err_message(), "has 8 tokens, with extra_ids 8, but the encoder has 7"));
+    T_EQ(open_limited(&s, NULL, 9, 7), WSC_CONFIG);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(wsc_err_message(), "has 8 tokens, with extra_ids 8, but the decoder has 7"));
 }
