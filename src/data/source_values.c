@@ -86,7 +86,7 @@ static enum wsc_err check_example(struct data_source *s, const struct data_file 
                              "%s: sample %lld, position %lld: %s is %d, expected 0 to %lld",
                              f->path, (long long)(i - f->first), (long long)t, name[row],
                              (int)s->sample[k], (long long)limit);
-        if (row == DATA_ROW_ATTENDS) attends += s->sample[k];
+        if (row == DATA_ROW_ATTENDS && t < s->T_source) attends += s->sample[k];
     }
     if (s->n_classes &&
         !(s->target >= 0 && s->target < (float)s->n_classes && s->target == floorf(s->target)))
