@@ -80,14 +80,34 @@ static void write_ids(struct wsc_text *out, const int32_t *ids, int64_t n)
         wsc_text_add(out, "%s%d", i ? "," : "", ids[i]);
 }
 
+enum { MARK_BYTES = 32 };
+
+/* The bytes of a token, borrowed; of an id that the tokenizer lacks a mark: sentinels count down
+ * from the end of the vocabulary, <extra_id_0> being the last id, as Hugging Face names them. */
+static const unsigned char *bytes_of(const struct job_state *s, int32_t id, char mark[MARK_BYTES],
+                                     int64_t *n)
+{
+    const struct model *m = s->cluster->model;
+    const unsigned char *token = data_tokenizer_bytes(s->tokenizer, id, n);
+    const int64_t from_end = m->V - 1 - id;
+    if (token) return token;
+    if (m->n_stacks > 1 && from_end < s->job->params->model.extra_ids)
+        (void)snprintf(mark, MARK_BYTES, "<extra_id_%lld>", (long long)from_end);
+    else
+        (void)snprintf(mark, MARK_BYTES, "<%d>", id);
+    *n = (int64_t)strlen(mark);
+    return (const unsigned char *)mark;
+}
+
 /* The bytes of @p ids, one each; counted alone when @p bytes is NULL. */
-static int64_t gather_bytes(const struct data_tokenizer *t, const int32_t *ids, int64_t n,
+static int64_t gather_bytes(const struct job_state *s, const int32_t *ids, int64_t n,
                             int32_t *bytes)
 {
     int64_t total = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t length = 0;
-        const unsigned char *token = data_tokenizer_bytes(t, ids[i], &length);
+        char mark[MARK_BYTES];
+        const unsigned char *token = bytes_of(s, ids[i], mark, &length);
         for (int64_t k = 0; k < length && bytes; k++)
             bytes[total + k] = token[k];
         total += length;
@@ -97,16 +117,16 @@ static int64_t gather_bytes(const struct data_tokenizer *t, const int32_t *ids, 
 
 /* Through bytes: a character can be cut between two tokens, and data_decode_bytes() looks at all of
  * them together. */
-static enum wsc_err write_text(const struct data_tokenizer *t, struct wsc_text *out,
-                               const int32_t *ids, int64_t n)
+static enum wsc_err write_text(const struct job_state *s, struct wsc_text *out, const int32_t *ids,
+                               int64_t n)
 {
-    const int64_t n_bytes = gather_bytes(t, ids, n, NULL);
+    const int64_t n_bytes = gather_bytes(s, ids, n, NULL);
     int32_t *bytes;
     char *text = wsc_alloc(WSC_MEM_RUN, (size_t)n_bytes + 1, 1);
     if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text");
     bytes = wsc_alloc(WSC_MEM_RUN, (size_t)n_bytes + 1, sizeof *bytes);
     if (bytes) {
-        (void)gather_bytes(t, ids, n, bytes);
+        (void)gather_bytes(s, ids, n, bytes);
         data_decode_bytes(bytes, n_bytes, text);
         wsc_text_bytes(out, text, strlen(text));
     }
@@ -132,7 +152,7 @@ enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words)
         if (s->job->prompts_are_ids)
             write_ids(out, text.tokens, text.n);
         else
-            TRY(write_text(s->tokenizer, out, text.tokens, text.n));
+            TRY(write_text(s, out, text.tokens, text.n));
         wsc_text_bytes(out, s->job->json ? "" : "\n", 1);
     }
     TRY(wsc_text_check(out));

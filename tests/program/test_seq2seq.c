@@ -222,6 +222,53 @@ TEST(seq2seq, a_sentinel_may_end_a_text)
     }
 }
 
+/* What a generation of 40 random tokens prints after the prompt 'ab', of which @p how says the
+ * form; owned. */
+static char *draw(const char *how)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "\"$WSC\" run --params %s/t5.yaml --mode generate %s --temperature 9 --top_k 0 "
+              "--max_new_tokens 7 --model_dir %s --set runconfig.autoload_last_checkpoint=false | "
+              "grep -v INFO:",
+              corpus(), how, job_path("drawn"));
+    T_EQ(r.status, 0);
+    char *text = r.out;
+    r.out = NULL;
+    spawn_free(&r);
+    if (!text) abort();
+    return text;
+}
+
+/* The tokenizer has bytes alone: other tokens are printed as their ids, sentinels by their names.
+ */
+TEST(seq2seq, tokens_that_the_tokenizer_lacks_are_printed)
+{
+    char *ids = draw("--prompt_ids 97,98 --prompt_ids 99,97 --prompt_ids 98"),
+         *text = draw("--tokenizer byte --prompt ab --prompt ca --prompt b");
+    char expected[2000] = "";
+    int n_sentinels = 0, n_ids = 0;
+    for (char *at = ids; *at; at++) {
+        char *out = expected + strlen(expected);
+        const size_t room = sizeof expected - strlen(expected);
+        const int id = (int)strtol(at, &at, 10), from_end = VOCABULARY + SENTINELS - 1 - id;
+        const bool shown = (id >= 32 && id < 127) || id == 9 || id == 10;
+        if (from_end < SENTINELS)
+            (void)snprintf(out, room, "<extra_id_%d>", from_end);
+        else if (id > 255)
+            (void)snprintf(out, room, "<%d>", id);
+        else
+            (void)snprintf(out, room, "%c", shown ? id : '?');
+        n_sentinels += from_end < SENTINELS;
+        n_ids += id > 255 && from_end >= SENTINELS;
+        if (*at == '\n') (void)strncat(expected, "\n", 2);
+    }
+    CU_ASSERT(n_sentinels > 0 && n_ids > 0);
+    T_STR(text, expected);
+    free(ids);
+    free(text);
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 /* Entropy of the labels, nats: the loss of a model that knows nothing but how frequent each is. */
