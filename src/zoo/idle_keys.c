@@ -562,6 +562,7 @@ static const struct condition by_mode[] = {
     {"model.temperature", generates_not, "the mode does not generate", in_a_file},
     {"model.top_k", generates_not, "the mode does not generate", in_a_file},
     {"model.top_p", generates_not, "the mode does not generate", in_a_file},
+    {"model.decoder_start_token_id", generates_not, "the mode does not generate", in_a_file},
     {"model.stop_sequences", generates_not, "the mode does not generate", in_a_file},
     {NULL, NULL, NULL, NULL}};
 

@@ -54,6 +54,7 @@ static const struct {
     {"model.top_k:", MEANS_NOTHING},
     {"model.top_p:", MEANS_NOTHING},
     {"model.stop_sequences:", MEANS_NOTHING},
+    {"model.decoder_start_token_id:", MEANS_NOTHING},
     {"model.dpo.", MEANS_OTHER_TRAINING},
     {"model.lora_params.dropout", MEANS_OTHER_TRAINING},
     {"model.", MEANS_OTHER_MODEL},

@@ -269,6 +269,23 @@ TEST(seq2seq, tokens_that_the_tokenizer_lacks_are_printed)
     free(text);
 }
 
+/* A key of generation alone does not make a checkpoint one of another model. */
+TEST(seq2seq, the_first_token_of_targets_is_nothing_that_is_trained)
+{
+    struct spawn_result r;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("start"));
+    CU_ASSERT_FATAL(train("", dir, "--max_steps 1"));
+    spawn_run(&r,
+              "\"$WSC\" run --params %s/t5.yaml --max_steps 2 --model_dir %s "
+              "--set model.decoder_start_token_id=3",
+              corpus(), dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, "model.decoder_start_token_id: without effect: the mode does not generate"));
+    spawn_free(&r);
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 /* Entropy of the labels, nats: the loss of a model that knows nothing but how frequent each is. */
