@@ -127,3 +127,12 @@ void job_compare_samples(const struct job_state *s, const struct job_samples *th
                 (long long)now->n, (long long)then->n, then->n == now->n ? ", of other files" : "",
                 (long long)s->at.samples);
 }
+
+/* Whole batches of the data of @p phase; ranks without wafers have none and learn it from the
+ * others. */
+int64_t job_whole_batches(const struct job_state *s, const struct job_phase *phase)
+{
+    int64_t here = 0;
+    if (phase->source) here = data_source_n_samples(phase->source) / phase->batch.batch_size;
+    return comm_max(s->comm, here);
+}

@@ -16,4 +16,6 @@ enum wsc_err job_check_ends(const struct job_state *s) WSC_CHECKED;
 /** Warn when a checkpoint, whose stream of samples this run continues, was written with others:
  *  @p then is all zero where the file does not say. */
 void job_compare_samples(const struct job_state *s, const struct job_samples *then);
+/** Whole batches of the data of @p phase, the same on all ranks.  Collective. */
+int64_t job_whole_batches(const struct job_state *s, const struct job_phase *phase);
 #endif

@@ -4,6 +4,7 @@
 #include "job_setup.h"
 #include "job_checkpoint.h"
 #include "job_classes.h"
+#include "job_eval_samples.h"
 #include "job_events.h"
 #include "job_generate.h"
 #include "job_history.h"
@@ -96,6 +97,7 @@ enum wsc_err job_set_up_inputs(struct job_state *s, bool ahead)
     if (!ahead) TRY(open_outputs(s));
     if (job->requests) TRY(job_scoring_create(s));
     TRY(open_data(s));
+    TRY(job_check_eval_batches(s));
     return job_classes_create(s);
 }
 
@@ -105,15 +107,6 @@ static enum wsc_err set_up_local(struct job_state *s)
 {
     TRY(job_set_up_inputs(s, false));
     return cluster_create_roles(s->cluster);
-}
-
-/* Whole batches of the data of @p phase; ranks without wafers have none and learn it from the
- * others. */
-int64_t job_whole_batches(const struct job_state *s, const struct job_phase *phase)
-{
-    int64_t here = 0;
-    if (phase->source) here = data_source_n_samples(phase->source) / phase->batch.batch_size;
-    return comm_max(s->comm, here);
 }
 
 /* Steps that the params ask for; an epoch is as long as the data, of which nothing is read without
@@ -319,6 +312,7 @@ enum wsc_err job_set_up(struct job_state *s, bool *report)
         s->at.samples += s->job->params->runconfig.skip_samples;
     TRY(comm_agree(s->comm, check_counts(s), report));
     TRY(comm_agree(s->comm, job_check_ends(s), report));
+    TRY(comm_agree(s->comm, job_check_evaluations(s), report));
     if (job_trains(s)) TRY(comm_agree(s->comm, job_set_aside(s), report));
     TRY(comm_agree(s->comm, open_metrics(s), report));
     s->run.first_step = s->at.step;

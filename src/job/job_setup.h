@@ -14,8 +14,6 @@ enum wsc_err job_set_up(struct job_state *s, bool *report) WSC_CHECKED;
 enum wsc_err job_set_up_inputs(struct job_state *s, bool ahead) WSC_CHECKED;
 /** Cut the batches for the wafers that are there, and plan how they lie on one. */
 enum wsc_err job_plan(struct job_state *s) WSC_CHECKED;
-/** Whole batches of the data of @p phase, the same on all ranks.  Collective. */
-int64_t job_whole_batches(const struct job_state *s, const struct job_phase *phase);
 /** Path of run.log. The caller owns it, wsc_free(); NULL without memory. */
 char *job_log_path(const struct job_state *s);
 #endif

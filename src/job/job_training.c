@@ -3,6 +3,7 @@
  * checkpoint, an evaluation, a fault, a dump, a look at signals. */
 #include "job_training.h"
 #include "job_checkpoint.h"
+#include "job_eval_samples.h"
 #include "job_evaluation.h"
 #include "job_log.h"
 #include "job_record.h"
@@ -20,22 +21,13 @@ static int64_t next_multiple(int64_t step, int64_t every)
     return every > 0 ? (step / every + 1) * every : INT64_MAX;
 }
 
-/* Steps between evaluations; 0 or less: none but the last one, which 0 leaves out too. */
-static int64_t eval_every(const struct job_state *s)
-{
-    const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    if (!job_evaluates(s)) return 0;
-    if (rc->eval_fraction > 0) return (int64_t)ceil(rc->eval_fraction * (double)s->run.last_step);
-    return rc->eval_frequency;
-}
-
 /* Where the roles have to stop: a checkpoint, an evaluation, a dump, the end. */
 static int64_t next_stop(const struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     int64_t stop = s->run.last_step;
     int64_t save = next_multiple(s->at.step, s->job->values ? rc->checkpoint_steps : 0);
-    int64_t eval = next_multiple(s->at.step, eval_every(s));
+    int64_t eval = next_multiple(s->at.step, job_eval_every(s));
     const int64_t change = hw_faults_next(s->cluster->faults);
     if (change < stop) stop = change;
     if (save < stop) stop = save;
@@ -89,7 +81,7 @@ static enum wsc_err after_training(struct job_state *s)
     if (s->job->dump_gradients && s->job->values && s->at.step == s->run.first_step + 1)
         TRY(job_dump_gradients(s));
     /* First the evaluation: a run that resumes from the checkpoint does not repeat it. */
-    const int64_t every = eval_every(s);
+    const int64_t every = job_eval_every(s);
     if (every && is_due(s, every)) TRY(job_evaluate(s));
     if (!s->job->values) return WSC_OK;
     if (rc->checkpoint_steps > 0 && is_due(s, rc->checkpoint_steps)) return job_save(s);
@@ -124,7 +116,7 @@ static void collect_kernels(struct job_state *s)
 /* A training loop continues to the next evaluation. */
 static void begin_loop(struct job_state *s)
 {
-    const int64_t eval = next_multiple(s->at.step, eval_every(s));
+    const int64_t eval = next_multiple(s->at.step, job_eval_every(s));
     s->log.loop++;
     s->log.loop_end = eval < s->run.last_step ? eval : s->run.last_step;
     WSC_INFO("Starting training loop %d, from global step %lld to %lld", s->log.loop,
