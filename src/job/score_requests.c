@@ -6,8 +6,9 @@
  *
  * Texts become tokens as in the harness (lm_eval/api/model.py, _encode_pair): blanks at the end of
  * a context belong to the continuation, whose tokens are those of the joint text after as many as
- * the context alone has; a whole text is cut into windows that score each token once
- * (lm_eval/utils.py, get_rolling_token_windows).  job_scoring.c calls. */
+ * the context alone has, and follow the tokens of the context alone; a whole text is cut into
+ * windows that score each token once (lm_eval/utils.py, get_rolling_token_windows).  job_scoring.c
+ * calls. */
 #include "score_requests.h"
 
 #include <wsc/file.h>
@@ -102,15 +103,18 @@ static size_t without_end(const char *text, size_t n)
     return end;
 }
 
-/* Context and continuation in @p joint, of which the first @p n_context bytes are the context. */
+/* Context and continuation in @p joint, of which the first @p n_context bytes are the context.  A
+ * token may cross the boundary in the joint text: the context keeps its own.  @p whole has room for
+ * the tokens of both, @p id for one more. */
 static enum wsc_err encode_pair(const struct reader *r, const char *joint, size_t n_context,
-                                int32_t *id)
+                                int32_t *id, int32_t *whole)
 {
     int64_t n = 0, n_before = 0;
     n_context = without_end(joint, n_context);
     TRY(encode(r, joint, n_context, id + 1, &n_before));
-    TRY(encode(r, joint, strlen(joint), id + 1, &n));
+    TRY(encode(r, joint, strlen(joint), whole, &n));
     if (n_before > n) return bad(r, "a context with more tokens than with its continuation");
+    memcpy(id + 1 + n_before, whole + n_before, (size_t)(n - n_before) * sizeof *id);
     if (n_before) return add_sample(r, id + 1, n, n - n_before);
     TRY(prefix(r, id));
     return add_sample(r, id, n + 1, n);
@@ -163,11 +167,13 @@ static int64_t count_words(const char *text)
 static enum wsc_err add_samples(const struct reader *r, const char *context,
                                 const char *continuation)
 {
-    int32_t *id = wsc_alloc(WSC_MEM_RUN, strlen(context) + strlen(continuation) + 2, sizeof *id);
+    const size_t room = strlen(context) + strlen(continuation) + 2;
+    int32_t *id = wsc_alloc(WSC_MEM_RUN, 2 * room, sizeof *id);
     char *joint = wsc_asprintf(WSC_MEM_RUN, "%s%s", context, continuation);
     enum wsc_err rc = id && joint ? WSC_OK : WSC_NOMEM;
     if (!rc)
-        rc = *continuation ? encode_pair(r, joint, strlen(context), id) : encode_text(r, joint, id);
+        rc = *continuation ? encode_pair(r, joint, strlen(context), id, id + room)
+                           : encode_text(r, joint, id);
     wsc_free(joint);
     wsc_free(id);
     return rc;

@@ -83,6 +83,33 @@ TEST(scoring, a_hundred_requests_have_the_scores_of_pytorch)
     CU_ASSERT(spawn_ok("test -z \"$(ls %s | grep tmp)\"", dir)); /* the samples are removed */
 }
 
+/* A merge may cross the boundary: "abcd" is a, bc, d.  The harness feeds the tokens of the context
+ * alone, a and b, and scores what follows as many tokens in the joint text: d. */
+TEST(scoring, a_context_keeps_its_own_tokens)
+{
+    char dir[160], path[200];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("merged"));
+    (void)snprintf(path, sizeof path, "%s/scores.json", dir);
+    CU_ASSERT_FATAL(spawn_ok(
+        "mkdir -p %s && printf 'bc.bc.bc.bc.bc.\n' >%s/text && \"$WSC\" data train-bpe --input "
+        "%s/text --out %s --vocab_size 258 && printf '{\"arguments\": [[\"ab\", \"cd\"]]}\n"
+        "{\"arguments\": [[\"ab\", \"d\"]]}\n{\"arguments\": [[\"abc\", \"d\"]]}\n' >%s/r.jsonl",
+        dir, dir, dir, dir, dir));
+    CU_ASSERT_FATAL(spawn_ok("%s --set model.vocab_size=258 --mode eval --tokenizer bpe --vocab "
+                             "%s/vocab.json --merges %s/merges.txt --requests %s/r.jsonl "
+                             "--model_dir %s",
+                             job_tiny(), dir, dir, dir, dir));
+    json_t *scores = json_load_file(path, 0, NULL);
+    CU_ASSERT_FATAL(scores != NULL);
+    const json_t *documents = json_object_get(scores, "documents");
+    double x[3];
+    for (size_t i = 0; i < 3; i++)
+        x[i] = json_real_value(
+            json_array_get(json_object_get(json_array_get(documents, i), "loglikelihood"), 0));
+    CU_ASSERT(x[0] < 0 && x[0] == x[1] && x[0] != x[2]);
+    json_decref(scores);
+}
+
 /* ---- the same bits --------------------------------------------------------------------------- */
 
 /* Batches do not divide by three; windows of a text fall into different batches. */
