@@ -35,12 +35,27 @@ static void complete(struct app_run *o)
     o->job.command = app_command_line();
 }
 
-/* Options of generation that are not given are those of the params, if these say anything about
- * it. */
-static void take_generation(const struct app_call *call, struct job *job)
+/* Options whose effect depends on the temperature, which the params may set too. */
+static enum wsc_err check_temperature(const struct app_call *call, const struct job *job)
+{
+    static const char *const of_draws[] = {"top_k", "top_p"};
+    for (int i = 0; i < 2 && !(job->temperature > 0); i++)
+        if (app_given(call, of_draws[i]))
+            return wsc_err_hint(
+                WSC_RAISE(WSC_USAGE,
+                          "%s: --%s: has no effect: model.temperature is 0, its default "
+                          "beside other keys of generation",
+                          job->params->file, of_draws[i]),
+                "--temperature 0.8");
+    if (!app_given(call, "num_beams") || !(job->temperature > 0)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--num_beams: has no effect without --temperature 0"),
+                        "--temperature 0");
+}
+
+/* Options of generation that are not given are those of the params, if these have any of them. */
+static void take_keys(const struct app_call *call, struct job *job)
 {
     const struct zoo_generation *g = &job->params->model.generation;
-    if (job->params->runconfig.mode != ZOO_GENERATE || !g->given) return;
     if (!app_given(call, "temperature")) job->temperature = g->temperature;
     if (!app_given(call, "top_k")) job->top_k = g->top_k;
     if (!app_given(call, "top_p")) job->top_p = g->top_p;
@@ -50,6 +65,13 @@ static void take_generation(const struct app_call *call, struct job *job)
         WSC_WARNING("%s: without effect: model.top_k and model.top_p: without model.temperature or "
                     "--temperature the most likely token follows",
                     job->params->file);
+}
+
+static enum wsc_err take_generation(const struct app_call *call, struct job *job)
+{
+    if (job->params->runconfig.mode != ZOO_GENERATE) return WSC_OK;
+    if (job->params->model.generation.given) take_keys(call, job);
+    return app_reported_once(call->comm, check_temperature(call, job));
 }
 
 /* Launchers give every job an ID, those that leave nothing to resume from too. */
@@ -401,7 +423,7 @@ static enum wsc_err check_loaded(struct app_call *call, struct app_run *o, struc
     if (describes(o, p) || o->job.print_placement) return WSC_OK;
     TRY(find_past(comm, o, &past));
     if (past) return WSC_OK;
-    take_generation(call, &o->job);
+    TRY(take_generation(call, &o->job));
     TRY(app_reported_once(comm, app_check_ranks(comm, p, o->job.cluster)));
     const struct job_folders earlier = {(const char *const *)w->dir, w->n};
     const enum wsc_err rc = job_check_ahead(comm, &o->job, &earlier, &report);
@@ -422,7 +444,7 @@ static enum wsc_err run_loaded(struct app_call *call, struct app_run *o, struct 
     TRY(find_past(comm, o, &past));
     if (past) return WSC_OK;
     if (runs) zoo_params_log(p);
-    take_generation(call, &o->job);
+    TRY(take_generation(call, &o->job));
     take_run_id(&o->job);
     if (one_of_many && runs) WSC_INFO("Phase %d of %d", p->phase, p->n_phases);
     if (!o->dump_params) TRY(app_reported_once(comm, cluster_check_systems(p, o->job.cluster)));

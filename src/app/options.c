@@ -302,7 +302,7 @@ const struct app_option app_options[] = {
      .preset = "1", .modes = "generate", .needs = "!temperature=0",
      .help = "sample among the most likely tokens that have the probability P together; 1: all"},
     {APP_ON_RUN, "num_beams", APP_INT, "N", GENERATION, AT(run, job.n_beams), .min = 1, .max = 64,
-     .preset = "1", .modes = "generate", .needs = "temperature=0",
+     .preset = "1", .modes = "generate",
      .help =
          "beam search: the N most likely texts of each prompt are continued side by side; 1: none"},
     {APP_ON_RUN, "length_penalty", APP_REAL, "A", GENERATION, AT(run, job.length_penalty),

@@ -86,6 +86,32 @@ TEST(generate, a_text_ends_behind_the_last_token)
     free(ended);
 }
 
+/* The temperature of the params decides whether these options have an effect. */
+TEST(generate, options_are_compared_with_the_temperature_of_the_params)
+{
+    static const struct {
+        const char *options, *says;
+    } row[] = {
+        {"--top_k 5 --set model.temperature=0", "--top_k: has no effect: model.temperature"},
+        {"--top_p 0.5 --set model.max_tokens=9", "--top_p: has no effect: model.temperature"},
+        {"--num_beams 2 --set model.temperature=0.5",
+         "--num_beams: has no effect without --temperature 0; hint: --temperature 0"},
+        {"--num_beams 2", "--num_beams: has no effect without --temperature 0; hint: "},
+        {"--num_beams 2 --set model.temperature=0", NULL},
+        {"--num_beams 2 --set model.max_tokens=9", NULL},
+        {"--top_k 5 --set model.max_tokens=9 --temperature 0.5", NULL}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "%s --set model.vocab_size=300 --mode generate --prompt_ids 97,98 "
+                  "--max_new_tokens 3 --checkpoint_path %s/checkpoint_20.mdl --model_dir %s %s",
+                  job_tiny(), trained(), job_path("merged"), row[i].options);
+        T_EQ(r.status, row[i].says ? 2 : 0);
+        CU_ASSERT(!row[i].says || strstr(r.err, row[i].says) != NULL);
+        spawn_free(&r);
+    }
+}
+
 /* The Model Zoo has no value for what is missing: the most likely token, among all. */
 TEST(generate, keys_of_the_params_are_the_options)
 {
