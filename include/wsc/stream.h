@@ -381,11 +381,12 @@ struct stream_msg {
 /** A generated text, as STREAM_MSG_TEXTS carries it: its tokens after STREAM_TEXT_HEAD words. */
 struct stream_text {
     int64_t n;             /**< tokens */
+    int64_t n_live_steps;  /**< steps until all texts of its wafer had ended */
     double score;          /**< of a beam search; 0 without one */
     const int32_t *tokens; /**< borrowed */
 };
-/** Words before the tokens of a text: their number, and the score in two. */
-enum { STREAM_TEXT_HEAD = 3 };
+/** Words before the tokens of a text: their number, that of steps, and the score in two. */
+enum { STREAM_TEXT_HEAD = 4 };
 /** Write @p text to @p words; returns the number of words written. */
 int64_t stream_text_put(int32_t *words, const struct stream_text *text);
 /** Read the text at @p words; text->tokens points into it. Returns the number of words read. */

@@ -148,6 +148,7 @@ enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words)
         struct stream_text text;
         at += stream_text_get(words + at, &text);
         g->new_tokens += text.n;
+        if (text.n_live_steps > g->steps) g->steps = text.n_live_steps;
         if (g->scores) g->scores[i] = text.score;
         if (s->job->prompts_are_ids)
             write_ids(out, text.tokens, text.n);
@@ -293,6 +294,7 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
     s->result.generated.new_tokens = p->n * job->max_new_tokens; /* unless some texts end before */
     job_record_plan(s, 0, pass.n_steps);
     TRY(job_run_pass(s, &pass, &work));
+    if (!job->values) s->result.generated.steps = s->result.generated.n_passed;
     job_measure_host(s);
     TRY(job_log_carried(s));
     return comm_rank(s->comm) == 0 ? job_write_generated(s) : WSC_OK;
@@ -319,6 +321,8 @@ enum wsc_err job_generate(struct job_state *s)
     wsc_free(p.tokens);
     wsc_free(p.n_tokens);
     wsc_text_free(&s->result.generated.texts);
+    wsc_free(s->result.generated.step);
+    s->result.generated.step = NULL;
     wsc_free(s->result.generated.scores);
     s->result.generated.scores = NULL;
     data_tokenizer_close(&s->tokenizer);

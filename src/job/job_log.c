@@ -253,14 +253,14 @@ enum wsc_err job_log_eval_end(struct job_state *s)
 
 /* ---- generation ------------------------------------------------------------------------------ */
 
-/* The first step is the prompts' forward: its end is when the first new tokens are there. */
-static void on_generated(struct job_state *s, const struct memoryx_batch *b)
+/* How many steps count is known at the end, when the texts come. */
+static enum wsc_err on_generated(struct job_state *s, const struct memoryx_batch *b)
 {
     struct job_generated *g = &s->result.generated;
-    if (!g->steps++) g->first_ps = b->time_ps;
-    out_progress_at("generate", g->steps, s->job->max_new_tokens, "tokens of a text");
-    g->total_ps += b->time_ps;
-    vtime_breakdown_add(&g->breakdown, &b->breakdown);
+    TRY_GROW(g->step, WSC_MEM_RUN, g->room, g->n_passed + 1);
+    g->step[g->n_passed++] = (struct job_generated_step){b->time_ps, b->breakdown};
+    out_progress_at("generate", g->n_passed, s->job->max_new_tokens, "tokens of a text");
+    return WSC_OK;
 }
 
 /* ---- the hook -------------------------------------------------------------------------------- */
@@ -268,10 +268,7 @@ static void on_generated(struct job_state *s, const struct memoryx_batch *b)
 enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch)
 {
     struct job_state *s = ctx;
-    if (s->job->params->runconfig.mode == ZOO_GENERATE) {
-        on_generated(s, batch);
-        return WSC_OK;
-    }
+    if (s->job->params->runconfig.mode == ZOO_GENERATE) return on_generated(s, batch);
     if (s->at.in_eval) {
         on_eval_batch(s, batch);
         return WSC_OK;
@@ -405,29 +402,32 @@ enum wsc_err job_write_performance(struct job_state *s, bool show)
     return s->job->json ? job_performance_print(&p) : WSC_OK;
 }
 
-/* Rates over all new tokens, from the first step on; the mean time of a token leaves out the first
- * step, which computes the whole prompts. */
+/* Rates over all new tokens, from the first step to the last one with an open text; the mean time
+ * of a token leaves out the first step, which computes the whole prompts. */
 enum wsc_err job_write_generated(struct job_state *s)
 {
     const struct job_generated *g = &s->result.generated;
     const struct cluster *c = s->cluster;
-    const double seconds = wsc_seconds((double)g->total_ps);
+    struct job_performance p = whereabouts(s);
+    for (int64_t i = 0; i < g->steps; i++) {
+        p.virtual_time_ps += g->step[i].time_ps;
+        vtime_breakdown_add(&p.breakdown, &g->step[i].breakdown);
+    }
+    const int64_t first_ps = g->steps ? g->step[0].time_ps : 0;
+    const double seconds = wsc_seconds((double)p.virtual_time_ps);
     const struct job_generation generation = {
         .prompts = g->n_prompts,
         .prompt_tokens = g->prompt_tokens,
         .new_tokens = g->new_tokens,
-        .first_token_ps = g->first_ps,
-        .token_ps = g->steps > 1 ? (g->total_ps - g->first_ps) / (g->steps - 1) : 0,
+        .first_token_ps = first_ps,
+        .token_ps = g->steps > 1 ? (p.virtual_time_ps - first_ps) / (g->steps - 1) : 0,
         .cache_bytes_per_wafer = g->cache_bytes,
         .texts = g->texts.bytes,
         .scores = g->scores};
-    struct job_performance p = whereabouts(s);
     p.generation = &generation;
     p.global_batch_size = g->n_prompts;
     p.micro_batch_size = s->eval.plan.micro_batch;
     p.steps = g->steps;
-    p.virtual_time_ps = g->total_ps;
-    p.breakdown = g->breakdown;
     if (s->job->numerics == KERNELS_HOST)
         p.wafer_activation_bytes = host_act_bytes(c->model, g->most_texts, false);
     if (seconds > 0) {
@@ -439,7 +439,7 @@ enum wsc_err job_write_generated(struct job_state *s)
     WSC_INFO("Generated %lld token(s) after %lld prompt(s) at %.1f tokens/sec: the first after "
              "%.6g ms, then one every %.6g ms.",
              (long long)g->new_tokens, (long long)g->n_prompts, p.tokens_per_s,
-             (double)g->first_ps * 1e-9, (double)generation.token_ps * 1e-9);
+             (double)first_ps * 1e-9, (double)generation.token_ps * 1e-9);
     job_payload_log(&p.payload);
     TRY(job_performance_write(s->job->params->runconfig.model_dir, &p));
     return s->job->json ? job_performance_print(&p) : WSC_OK;

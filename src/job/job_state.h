@@ -28,14 +28,20 @@ struct job_classes {
     int64_t n;
 };
 
+/* A step of a generation. */
+struct job_generated_step {
+    int64_t time_ps;
+    struct vtime_breakdown breakdown;
+};
+
 /* What a run of --mode generate has done. */
 struct job_generated {
-    int64_t n_prompts, prompt_tokens, new_tokens, steps;
-    /* virtual time until the first new tokens, and until the last ones */
-    int64_t first_ps, total_ps;
-    int64_t cache_bytes; /* bytes of keys and values on a wafer, at the end */
-    int64_t most_texts;  /* of a wafer, each beam one */
-    struct vtime_breakdown breakdown;
+    int64_t n_prompts, prompt_tokens, new_tokens;
+    int64_t steps; /* until all texts had ended; the pass has more, which are empty */
+    struct job_generated_step *step; /* owned (n_passed) */
+    int64_t n_passed, room;
+    int64_t cache_bytes;   /* bytes of keys and values on a wafer, at the end */
+    int64_t most_texts;    /* of a wafer, each beam one */
     struct wsc_text texts; /* owned; with --json: prompts and generated texts, each with its NUL */
     double *scores;        /* owned (n_prompts): of a beam search; NULL without one */
 };

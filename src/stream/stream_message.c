@@ -72,13 +72,14 @@ void stream_unexpected(const struct stream_ports *ports, const struct stream_msg
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-_Static_assert(STREAM_TEXT_HEAD * sizeof(int32_t) == sizeof(int32_t) + sizeof(double),
-               "the head of a text is its length and its score");
+_Static_assert(STREAM_TEXT_HEAD * sizeof(int32_t) == 2 * sizeof(int32_t) + sizeof(double),
+               "the head of a text is its length, its steps and its score");
 
 int64_t stream_text_put(int32_t *words, const struct stream_text *text)
 {
     words[0] = (int32_t)text->n;
-    memcpy(words + 1, &text->score, sizeof text->score);
+    words[1] = (int32_t)text->n_live_steps;
+    memcpy(words + 2, &text->score, sizeof text->score);
     memcpy(words + STREAM_TEXT_HEAD, text->tokens, (size_t)text->n * sizeof *words);
     return STREAM_TEXT_HEAD + text->n;
 }
@@ -86,7 +87,8 @@ int64_t stream_text_put(int32_t *words, const struct stream_text *text)
 int64_t stream_text_get(const int32_t *words, struct stream_text *text)
 {
     text->n = words[0];
-    memcpy(&text->score, words + 1, sizeof text->score);
+    text->n_live_steps = words[1];
+    memcpy(&text->score, words + 2, sizeof text->score);
     text->tokens = words + STREAM_TEXT_HEAD;
     return STREAM_TEXT_HEAD + text->n;
 }

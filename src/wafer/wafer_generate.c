@@ -154,6 +154,7 @@ static enum wsc_err load_texts(struct wafer_texts *g)
 {
     struct wafer *w = g->w;
     w->micro = (struct wafer_micro){.tokens = choose_positions(g)};
+    g->n_live_steps += g->n_live > 0;
     w->micro.n_own = w->micro.n_samples = g->n_live;
     if (!g->n || !w->values) return WSC_OK;
     const struct data_step step = {
@@ -242,7 +243,7 @@ static enum wsc_err send_texts(struct wafer_texts *g, int64_t step)
     TRY_NEW(words, WSC_MEM_WAFER, g->n_prompts * most);
     int64_t n = 0;
     for (int i = 0; i < g->n_prompts; i++) {
-        struct stream_text text;
+        struct stream_text text = {.n_live_steps = g->n_live_steps};
         text.tokens = result_of(g, i, &text.n, &text.score);
         n += stream_text_put(words + n, &text);
     }

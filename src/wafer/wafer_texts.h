@@ -21,6 +21,7 @@ struct wafer_texts {
     bool *ended; /* owned (n): by a token or a stop sequence, or the search of the prompt */
     struct data_range *at;     /* owned (n): positions that the step computes */
     int64_t n_live;            /* texts with new positions in the step */
+    int64_t n_live_steps;      /* steps with such texts so far */
     float *scratch;            /* owned (V) */
     struct wafer_beams *beams; /* owned; NULL without beam search */
 };

@@ -355,6 +355,49 @@ TEST(generate, time_is_the_same_with_and_without_values)
 }
 
 /* A process has at least its activations; the largest sent more than nothing to others. */
+/* The totals of performance.json of texts that may have @p most tokens, owned. */
+static char *totals(const char *launch, const char *options, int most)
+{
+    struct spawn_result r;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("totals"));
+    spawn_run(&r,
+              "%s %s --set model.vocab_size=300 --mode generate --tokenizer byte --temperature 0 "
+              "--eos_id 32 " PROMPT "--max_new_tokens %d --checkpoint_path %s/checkpoint_20.mdl "
+              "--num_csx 2 --model_dir %s %s >/dev/null && grep -E '\"(steps|virtual_time_ps|"
+              "tokens_per_s|compute|weights_wait|new_tokens|first_token_ps|token_ps)\":' "
+              "%s/performance.json",
+              launch, job_tiny(), most, trained(), dir, options, dir);
+    T_EQ(r.status, 0);
+    char *text = r.out;
+    r.out = NULL;
+    spawn_free(&r);
+    if (!text) abort();
+    return text;
+}
+
+/* When all texts have ended, the steps that are left are empty, and count for nothing. */
+TEST(generate, steps_after_the_last_text_do_not_count)
+{
+    static const struct {
+        const char *launch, *options;
+        int most;
+    } row[] = {{"", "", 20},
+               {"", "", 45},
+               {"mpirun --quiet -n 3", "", 45},
+               {"", "--num_beams 2 --early_stopping", 20},
+               {"", "--num_beams 2 --early_stopping", 45},
+               {"mpirun --quiet -n 2", "--num_beams 2 --early_stopping", 45}};
+    char *text[6];
+    for (int i = 0; i < 6; i++) {
+        text[i] = totals(row[i].launch, row[i].options, row[i].most);
+        T_STR(text[i], text[i / 3 * 3]);
+        CU_ASSERT(strstr(text[i], "\"steps\"") && !strstr(text[i], "\"steps\": 20,"));
+    }
+    for (int i = 0; i < 6; i++)
+        free(text[i]);
+}
+
 TEST(generate, performance_json_has_the_memory_of_the_host)
 {
     static const char *const run[] = {"", "mpirun --quiet -n 4 "};
