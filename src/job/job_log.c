@@ -216,7 +216,15 @@ static void add_scores(const struct job_state *s, struct job_evaluation *r)
 }
 
 /* The loss is the mean over batches, as the Model Zoo prints it; accuracy and perplexity are over
- * all tokens, so that batches with more masked tokens weigh less.  NaN without values. */
+ * all tokens, so that batches with more masked tokens weigh less.  Batches of requests have no
+ * meaning of their own: their loss is over all tokens too.  NaN without values. */
+static double loss_of(const struct job_state *s)
+{
+    const struct job_eval_sums *e = &s->log.eval;
+    if (!s->job->values) return NAN;
+    return s->scoring ? mean(e->sums.nats, e->sums.n_tokens) : e->loss / (double)e->n_batches;
+}
+
 static struct job_evaluation summarise(const struct job_state *s)
 {
     const struct job_eval_sums *e = &s->log.eval;
@@ -226,7 +234,7 @@ static struct job_evaluation summarise(const struct job_state *s)
                                .samples = e->rate.samples,
                                .virtual_time_ps = e->rate.time_ps,
                                .samples_per_s = e->rate.global_rate,
-                               .loss = s->job->values ? e->loss / (double)e->n_batches : NAN,
+                               .loss = loss_of(s),
                                .payload = payload_of(s)};
     add_scores(s, &r);
     return r;

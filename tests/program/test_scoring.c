@@ -152,6 +152,31 @@ TEST(scoring, virtual_time_is_that_of_the_evaluation)
         spawn_free(&r[i]);
 }
 
+/* A mean over tokens has no batches, and no scale of the loss. */
+TEST(scoring, the_loss_is_over_the_tokens_of_all_requests)
+{
+    static const char *const how[] = {"", "--set eval_input.batch_size=7",
+                                      "--set eval_input.batch_size=64 --num_csx 2",
+                                      "--set model.loss_scaling=batch_size"};
+    double first = 0;
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "\"$WSC\" run --params %s --mode eval --eos_id 10 %s --json --model_dir %s "
+                  "--requests " HARNESS "requests.jsonl",
+                  params(), how[i], job_path("loss"));
+        T_EQ(r.status, 0);
+        json_t *found = json_loads(r.out, 0, NULL);
+        const double loss = json_real_value(json_object_get(found, "eval_loss"));
+        T_NEAR(loss, log(json_real_value(json_object_get(found, "eval_perplexity"))), 1e-12);
+        if (!i) first = loss;
+        CU_ASSERT(loss > 0);
+        T_NEAR(loss, first, 1e-12);
+        json_decref(found);
+        spawn_free(&r);
+    }
+}
+
 /* Keys of an ordinary evaluation that have no effect here say so, and change no score. */
 TEST(scoring, steps_and_samples_of_an_evaluation_are_without_effect)
 {
