@@ -671,7 +671,7 @@ struct zoo_runconfig {
 };
 
 /** Number of the keys of zoo_params_place(). */
-enum { ZOO_LATE_KEYS = 28 };
+enum { ZOO_LATE_KEYS = 29 };
 
 /** A whole params file with all defaults set, equal on every rank and constant once parsed.
  *  zoo_params_fini() frees the memory that it owns. Copies with other numbers may be shallow; the

@@ -74,6 +74,35 @@ static enum wsc_err take_generation(const struct app_call *call, struct job *job
     return app_reported_once(call->comm, check_temperature(call, job));
 }
 
+/* The key that an override of eval_input sets; NULL for one of another section. */
+static const char *eval_key(const char *set)
+{
+    static const char *const section[] = {"eval_input.", "val_dataloader.", "val_dataloaders."};
+    const size_t path = strcspn(set, "=");
+    for (int i = 0; i < 3; i++) {
+        const char *at = strstr(set, section[i]);
+        if (at && (size_t)(at - set) < path) return at + strlen(section[i]);
+    }
+    return NULL;
+}
+
+/* Requests take the place of the samples of eval_input, of which a file may say more than they use.
+ * job_scoring.c warns of num_samples. */
+static void warn_of_requests(const struct app_run *o)
+{
+    static const char used[] = "data_processor batch_size micro_batch_size num_workers "
+                               "max_sequence_length data_transforms use_vsl num_samples";
+    const bool scores = o->job.requests && o->job.params->runconfig.mode == ZOO_EVAL;
+    for (int i = 0; i < o->config.n_sets && scores; i++) {
+        char word[64];
+        const char *key = eval_key(o->config.set[i].text);
+        if (!key) continue;
+        (void)snprintf(word, sizeof word, "%.*s", (int)strcspn(key, "=."), key);
+        if (!app_share_word(used, word))
+            WSC_WARNING("eval_input.%s: without effect: --requests scores every request", word);
+    }
+}
+
 /* Launchers give every job an ID, those that leave nothing to resume from too. */
 static void take_run_id(struct job *job)
 {
@@ -444,6 +473,7 @@ static enum wsc_err run_loaded(struct app_call *call, struct app_run *o, struct 
     TRY(find_past(comm, o, &past));
     if (past) return WSC_OK;
     if (runs) zoo_params_log(p);
+    if (runs) warn_of_requests(o);
     TRY(take_generation(call, &o->job));
     take_run_id(&o->job);
     if (one_of_many && runs) WSC_INFO("Phase %d of %d", p->phase, p->n_phases);

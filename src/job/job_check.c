@@ -231,7 +231,12 @@ static void warn_of_inputs(const struct job *job)
     const struct zoo_params *p = job->params;
     const enum zoo_mode mode = p->runconfig.mode;
     if (zoo_mode_trains(mode)) warn_of_sentinels(&p->train_input, "train_input.extra_ids");
-    if (zoo_mode_evaluates(mode)) warn_of_sentinels(&p->eval_input, "eval_input.extra_ids");
+    if (!zoo_mode_evaluates(mode) || job->requests) return;
+    if (!p->eval_input.drop_last)
+        WSC_WARNING("%s: batches are of one size: samples after the last whole one are not "
+                    "evaluated",
+                    zoo_params_place(p, "eval_input.drop_last"));
+    warn_of_sentinels(&p->eval_input, "eval_input.extra_ids");
 }
 
 enum wsc_err job_check(const struct job *job)

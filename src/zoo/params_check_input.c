@@ -58,11 +58,9 @@ static void check_data(struct conf_parse *p, struct zoo_input *in, const char *s
                         "common tokens");
     check_buckets_of(p, in, section);
     (void)snprintf(path, sizeof path, "%s.drop_last", section);
-    if (!in->drop_last)
+    if (!in->drop_last && in->trains)
         conf_diag_warn(p->diag, conf_parse_place(p, path, NULL), path,
-                       "batches are of one size: %s",
-                       in->trains ? "samples that are left over begin the next epoch"
-                                  : "samples after the last whole one are not evaluated");
+                       "batches are of one size: samples that are left over begin the next epoch");
 }
 
 struct zoo_batch_notes zoo_batch_notes(int64_t batch, int64_t micro, int64_t num_csx)

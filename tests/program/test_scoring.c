@@ -180,20 +180,25 @@ TEST(scoring, the_loss_is_over_the_tokens_of_all_requests)
 /* Keys of an ordinary evaluation that have no effect here say so, and change no score. */
 TEST(scoring, steps_and_samples_of_an_evaluation_are_without_effect)
 {
-    static const char *const key[] = {"runconfig.eval_steps", "eval_input.num_samples"};
+    static const char *const key[] = {"runconfig.eval_steps=1",     "eval_input.num_samples=1",
+                                      "eval_input.shuffle=true",    "eval_input.repeat=false",
+                                      "eval_input.drop_last=false", "eval_input.data_dir=none"};
+    enum { N = sizeof key / sizeof *key };
     char plain[160], dir[160];
     (void)snprintf(plain, sizeof plain, "%s", job_path("plain"));
     (void)snprintf(dir, sizeof dir, "%s", job_path("limited"));
-    for (int i = -1; i < 2; i++) {
+    for (int i = -1; i < N; i++) {
         struct spawn_result r;
+        char name[64] = "";
+        if (i >= 0) (void)snprintf(name, sizeof name, "%.*s:", (int)strcspn(key[i], "="), key[i]);
         spawn_run(&r,
-                  "\"$WSC\" run --params %s --mode eval --eos_id 10 %s%s%s --model_dir %s "
+                  "\"$WSC\" run --params %s --mode eval --eos_id 10 %s%s --model_dir %s "
                   "--requests " HARNESS "requests.jsonl",
-                  params(), i < 0 ? "" : "--set ", i < 0 ? "" : key[i], i < 0 ? "" : "=1",
-                  i < 0 ? plain : dir);
+                  params(), i < 0 ? "" : "--set ", i < 0 ? "" : key[i], i < 0 ? plain : dir);
         T_EQ(r.status, 0);
         const bool warned = strstr(r.err, "without effect: --requests scores every request");
-        CU_ASSERT(warned == (i >= 0) && (i < 0 || strstr(r.err, key[i])));
+        CU_ASSERT(warned == (i >= 0) && (i < 0 || strstr(r.err, name)));
+        CU_ASSERT_PTR_NULL(strstr(r.err, "not evaluated"));
         spawn_free(&r);
         CU_ASSERT(i < 0 || spawn_ok("cmp %s/scores.json %s/scores.json", plain, dir));
     }
