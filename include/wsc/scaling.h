@@ -2,8 +2,8 @@
  *
  *  Each point is a run of the whole emulated cluster without values, in this process, with the
  *  roles, messages and clocks of a training run. Nothing is fitted or interpolated. A point runs
- *  three steps and measures the third. When jitter or packet loss makes steps differ, it runs ten
- *  steps and averages eight.
+ *  three steps and measures the third. When jitter, packet loss or masks that change make steps
+ *  differ, it runs ten steps and averages eight.
  *
  *      struct scaling_model m = {.name = "gpt3-13b", .params = params};
  *      int64_t counts[] = {1, 4, 16};

@@ -23,6 +23,8 @@ struct scaling_place {
 enum wsc_err scaling_point_at(const struct scaling_model *model, const struct hw_machine *cluster,
                               const struct scaling_place *place,
                               struct scaling_row *row) WSC_CHECKED;
+/** True if an entry of @p s changes its masks during a training, so that steps differ. */
+bool scaling_changes_masks(const struct zoo_sparsities *s);
 /** Steps before the measured ones. */
 enum { SCALING_WARM_UP = 2 };
 #endif

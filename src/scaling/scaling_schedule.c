@@ -7,13 +7,6 @@
 
 enum { PLACES = 8 };
 
-static bool changes(const struct zoo_sparsities *s)
-{
-    for (int i = 0; i < s->n; i++)
-        if (s->entry[i].algorithm != ZOO_SPARSITY_STATIC) return true;
-    return false;
-}
-
 /* A step that ends with an update by gradients of entry @p e; -1: none. */
 static int64_t dense_step(const struct zoo_sparsity *e, int64_t steps)
 {
@@ -109,7 +102,7 @@ enum wsc_err scaling_over_schedule(const struct scaling_model *model,
 {
     int64_t ps = 0, extra = 0;
     double useful = 0;
-    if (!changes(&model->params->sparsity) || steps < PLACES) return WSC_OK;
+    if (!scaling_changes_masks(&model->params->sparsity) || steps < PLACES) return WSC_OK;
     for (int i = 0; i < PLACES; i++) {
         const struct scaling_place place = {.num_csx = row->num_csx,
                                             .global_batch = row->global_batch,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sweeps over the number of systems: each point runs a few steps of the whole emulated cluster
- * without values in one process, leaves out the first ones, and averages over jitter where there
- * is any.  The points are shared by the ranks of sweep->comm.
+ * without values in one process, leaves out the first ones, and averages over jitter and changes of
+ * the sparsity where there are any.  The points are shared by the ranks of sweep->comm.
  */
 #include "scaling_point.h"
 
@@ -13,8 +13,8 @@
 #include <stdio.h>
 
 /* The first step streams into empty links, the second has the first one's boundary before it; from
- * the third on, steps are alike.  With jitter or lost packets they differ: then the mean of a few
- * pairs of steps.
+ * the third on, steps are alike.  With jitter, lost packets or masks that change they differ: then
+ * the mean of a few pairs of steps.
  */
 enum { WARM_UP = SCALING_WARM_UP, ALIKE = 1, VARIED = 8 };
 
@@ -85,10 +85,19 @@ static void fill_row(const struct cluster *c, const struct stream_pass *pass,
         .flop_per_token_hoffmann = model_flop_per_token_hoffmann(c->model, training)};
 }
 
-/* Jitter and lost packets differ from step to step. */
-static bool varies_by_step(const struct hw_machine *c)
+bool scaling_changes_masks(const struct zoo_sparsities *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->entry[i].algorithm != ZOO_SPARSITY_STATIC) return true;
+    return false;
+}
+
+/* Jitter and lost packets differ from step to step, and so do masks and gradients of a training
+ * whose masks change. */
+static bool varies_by_step(const struct hw_machine *c, const struct zoo_params *params, bool trains)
 {
     bool varies = c->effects.jitter && (c->jitter > 0 || c->jitter_stage > 0);
+    varies = varies || (trains && scaling_changes_masks(&params->sparsity));
     for (int i = 0; i < c->faults.n && !varies; i++) {
         const enum hw_fault_kind kind = c->faults.item[i].kind;
         varies = kind == HW_FAULT_JITTER || kind == HW_FAULT_LOSSY_LINK;
@@ -105,9 +114,9 @@ static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
     struct measured measured = {0};
     const struct memoryx_hooks hooks = {.on_batch = add_step, .ctx = &measured};
     struct cycles_plan plan;
-    const bool varies = varies_by_step(cluster);
-    const int n_measured = place->n_measured ? place->n_measured : varies ? VARIED : ALIKE;
     const bool trains = place->work == SCALING_TRAINING;
+    const bool varies = varies_by_step(cluster, params, trains);
+    const int n_measured = place->n_measured ? place->n_measured : varies ? VARIED : ALIKE;
     const struct zoo_input *input =
         place->work == SCALING_EVALUATION ? &params->eval_input : &params->train_input;
     struct stream_pass pass = {.mode = trains ? STREAM_TRAIN : STREAM_EVAL,

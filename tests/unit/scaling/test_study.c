@@ -583,6 +583,61 @@ TEST(scaling_sparsity, a_sweep_begins_with_dense_weights)
     small_config_fini(&config);
 }
 
+/* The first system's row of each variant; variants without the switch for jitter have it. */
+static void check_mean_of_steps(const struct scaling_variant *v, int n, int64_t mean_ps)
+{
+    for (int i = 0; i < n; i++) {
+        const bool still = !strcmp(v[i].name, "without jitter");
+        if (!still && strcmp(v[i].name, "all") != 0) continue;
+        T_EQ(v[i].row[0].n_steps, 8);
+        if (still) T_EQ(v[i].row[0].step_time_ps, mean_ps);
+        T_NEAR((double)v[i].row[0].step_time_ps / (double)mean_ps, 1, 2e-3);
+    }
+}
+
+/* Masks that change make steps differ: a row is the mean of steps 3 to 10 of a run without jitter
+ * too, so that the switch compares the same steps.  Opposite pairs of steps cancel the jitter of
+ * one system except for what their masks differ. */
+TEST(scaling_sparsity, rows_without_jitter_have_the_steps_of_those_with_it)
+{
+    static const char *const sets[][4] = {
+        {"sparsity={algorithm: rigl, sparsity: 0.9, drop_fraction: 0.3, update: {freq: 3}}",
+         "cluster.jitter=0.01", "cluster.memoryx.link_rate=1 MB/s", NULL},
+        {"sparsity={algorithm: set, sparsity: 0.9, drop_fraction: 0.3, update: {freq: 3}}",
+         "cluster.jitter=0.01", "cluster.stream.mask_rate=1e4 params/s", NULL},
+        {"sparsity={algorithm: gmp, update: {freq: 4}, sparsity: {type: linear, init: 0.2, slope: "
+         "0.05}}",
+         "cluster.jitter=0.01", "cluster.memoryx.link_rate=1 MB/s", NULL}};
+    for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
+        struct scaling_variant *v;
+        struct small_result r;
+        int n;
+        const struct scaling_sweep sweep = set_up(sets[k]);
+        T_OK(scaling_effects(&sweep, &v, &n));
+        config.cluster.jitter = 0;
+        config.params.train_input.batch_size = v[0].row[0].global_batch;
+        T_OK(small_run_alone(&config, 10, NULL, &r));
+        const int64_t mean_ps = (r.batch[9].end.ps - r.batch[1].end.ps) / 8;
+        check_mean_of_steps(v, n, mean_ps);
+        CU_ASSERT(r.batch[2].time_ps != mean_ps);
+        scaling_variants_free(&v, n);
+        tear_down();
+    }
+}
+
+/* A forward pass changes no mask: the third one stands for all. */
+TEST(scaling_sparsity, batches_of_an_evaluation_are_alike)
+{
+    struct scaling_row row;
+    const struct scaling_sweep sweep =
+        set_up((const char *const[]){"sparsity={algorithm: rigl, sparsity: 0.9, drop_fraction: "
+                                     "0.3, update: {freq: 3}}",
+                                     "cluster.jitter=0", NULL});
+    T_OK(scaling_evaluation(&model, sweep.cluster, 2, 12, &row));
+    T_EQ(row.n_steps, 1);
+    tear_down();
+}
+
 /* Rates follow from the time of the step and its useful FLOPs: power and peak are those of the
  * first step. */
 static void check_rates(const struct scaling_row *row, const struct scaling_row *first)
