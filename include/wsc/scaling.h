@@ -42,6 +42,7 @@ struct scaling_row {
     /** Parameters; systems; sequences of the global batch; largest micro-batch of a system,
      *  sequences. */
     int64_t params, num_csx, global_batch, micro_batch;
+    int64_t n_reference; /**< parameters of the reference model, which a checkpoint has besides */
     /** Rates of the whole machine. speedup is relative to the rate per system at the model's
      *  smallest number of systems; efficiency = speedup / num_csx, 1 is ideal. */
     double tokens_per_s, samples_per_s, speedup, efficiency;

@@ -70,6 +70,7 @@ static void fill_row(const struct cluster *c, const struct stream_pass *pass,
         cluster_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps, training, updates);
     *row = (struct scaling_row){
         .params = c->model->n_params,
+        .n_reference = c->model->n_reference,
         .num_csx = n,
         .global_batch = pass->batch.batch_size,
         .tokens_per_s = r.tokens_per_s,

@@ -20,7 +20,7 @@ struct scaling_breaks scaling_breaks_of(const struct hw_machine *cluster,
     const double rate = (double)c.checkpoint.rate_params_per_s;
     const double step_s = wsc_seconds((double)row->step_time_ps);
     return (struct scaling_breaks){
-        .checkpoint_s = rate > 0 ? (double)row->params / rate : 0,
+        .checkpoint_s = rate > 0 ? (double)(row->params + row->n_reference) / rate : 0,
         .interval_s = (double)params->runconfig.checkpoint_steps * step_s,
         .failures_per_s = c.reliability.mtbf_hours > 0
                               ? (double)row->num_csx / (c.reliability.mtbf_hours * 3600)

@@ -526,6 +526,25 @@ TEST(scaling_training, breaks_come_from_the_machine)
     tear_down();
 }
 
+/* A checkpoint of preference optimization holds policy and reference. A run pauses for it in step
+ * 4, which is as much longer than step 5, but for what else begins in the pause. */
+TEST(scaling_training, a_checkpoint_holds_the_reference_model)
+{
+    static const char *const sets[] = {
+        "model.dpo.beta=0.5", "train_input.data_processor=DpoHDF5DataProcessor",
+        "cluster.checkpoint.rate=100000 params/s", "runconfig.checkpoint_steps=3", NULL};
+    struct scaling_row row;
+    struct small_result r;
+    const struct scaling_sweep sweep = set_up(sets);
+    T_OK(scaling_point(&model, sweep.cluster, 1, config.params.train_input.batch_size, &row));
+    CU_ASSERT(row.n_reference == row.params && row.params > 0);
+    const struct scaling_breaks b = scaling_breaks_of(sweep.cluster, &config.params, &row);
+    T_NEAR(b.checkpoint_s, 2 * (double)row.params / 100000, 1e-12);
+    T_OK(small_run_alone(&config, 5, NULL, &r));
+    T_NEAR((double)(r.batch[3].time_ps - r.batch[4].time_ps) * 1e-12 / b.checkpoint_s, 1, 1e-3);
+    tear_down();
+}
+
 /* Training FLOPs and Pile test loss of the family, Dey et al. 2023, arXiv 2304.03208, table of
  * zero-shot results, as the model cards repeat it: the law is within 2 %. */
 TEST(scaling_training, the_scaling_law_meets_the_family)
