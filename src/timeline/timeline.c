@@ -86,8 +86,8 @@ static enum wsc_err add_step(struct timeline *t, const struct cluster_record *re
     TRY(find_wafer_ends(t, program, n));
     find_end(t);
     if (!shown) return WSC_OK;
-    if (t->want.trace) TRY(timeline_bars_add(t, program, n));
     TRY(timeline_joints_find(t, program, n));
+    if (t->want.trace) TRY(timeline_bars_add(t, program, n));
     int role = 0;
     while (role < n && (program[role].n_bars == 0 || comm_role_of_program(role) != t->slowest))
         role++;
@@ -148,7 +148,7 @@ void timeline_destroy(struct timeline **t)
     timeline_graph_fini(&a->graph);
     wsc_free(a->wafer_end);
     wsc_free(a->joint);
-    wsc_free(a->bar);
+    timeline_bars_fini(a);
     wsc_free(a->module);
     stream_topology_destroy(&a->machine);
     model_destroy(&a->by_part);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Bars for a viewer and the load of the links, both from the messages and stages that the programs
- * recorded.  The order of the bars is that of the plan of a step: for each transfer the shards, the
- * nodes, the wafers, the nodes upwards; at the end the updates.  So it is the same whoever ran
- * which role.  Drawn by timeline_trace.c. */
+/* Bars for a viewer with the trees of their steps, and the load of the links, from the messages and
+ * stages that the programs recorded.  The order of the bars is that of the plan of a step: for each
+ * transfer the shards, the nodes, the wafers, the nodes upwards; at the end the updates.  So it is
+ * the same whoever ran which role.  Drawn by timeline_trace.c. */
 #include "timeline_state.h"
 
 #include <wsc/mem.h>
@@ -26,20 +26,19 @@ static enum wsc_err append(struct timeline *t, const struct timeline_bar *bar)
     return WSC_OK;
 }
 
-/* A node's links to its children run side by side: the slowest represents all. */
-static bool joins_the_last(struct timeline *t, const struct timeline_bar *bar, int64_t first)
+/* A role's links carry a transfer side by side: to the children of a node, from the root to the
+ * shards.  The first one stands for those that are busy at the same time; any other has a row of
+ * its own, because on one row its bars would overlap. */
+static bool joins_the_first(const struct timeline *t, int64_t first_of_links,
+                            struct timeline_bar *bar, int peer)
 {
-    if (t->n_bars == first || bar->kind != TIMELINE_DOWN) return false;
-    struct timeline_bar *last = &t->bar[t->n_bars - 1];
-    if (last->kind != TIMELINE_DOWN || last->role != bar->role || last->transfer != bar->transfer ||
-        kind_of(t, bar->role) != STREAM_SWARMX)
+    if (first_of_links < 0 || (bar->kind != TIMELINE_DOWN && bar->kind != TIMELINE_UP))
         return false;
-    if (bar->end_ps > last->end_ps) {
-        const int32_t order = last->order;
-        *last = *bar;
-        last->order = order;
-    }
-    return true;
+    const struct timeline_bar *first = &t->bar[first_of_links];
+    if (first->kind != bar->kind || first->transfer != bar->transfer) return false;
+    if (first->begin_ps == bar->begin_ps && first->end_ps == bar->end_ps) return true;
+    bar->link = peer;
+    return false;
 }
 
 /* False for what is not drawn: small messages, and those among the shards. */
@@ -50,11 +49,14 @@ static bool bar_of(const struct timeline *t, const struct vtime_bar *from, int r
     *out = (struct timeline_bar){.step = from->step,
                                  .role = role,
                                  .transfer = from->transfer,
+                                 .link = -1,
                                  .begin_ps = from->begin.ps,
                                  .end_ps = from->end.ps,
                                  .bytes = sends ? from->amount : 0};
     if (from->kind == VTIME_BAR_STAGE) out->kind = TIMELINE_STAGE;
     if (from->kind == VTIME_BAR_UPDATE) out->kind = TIMELINE_UPDATE;
+    /* Without effects.boundary an update takes no time: its end is that of an earlier one. */
+    if (out->end_ps < out->begin_ps) out->end_ps = out->begin_ps;
     if (!sends) return true;
     out->kind = from->part == VTIME_WEIGHTS ? TIMELINE_DOWN : TIMELINE_UP;
     if (out->kind == TIMELINE_DOWN) return true;
@@ -103,19 +105,56 @@ static enum wsc_err sort_bars(struct timeline *t, int64_t first)
     return WSC_OK;
 }
 
-/* Bars of the earlier steps stay as they are: a trace shows several steps. */
+/* The bars of one program. */
+static enum wsc_err add_program(struct timeline *t, const struct vtime_recorder *r, int role)
+{
+    int64_t first_of_links = -1;
+    for (int64_t i = 0; i < r->n_bars; i++) {
+        struct timeline_bar bar;
+        if (!bar_of(t, &r->bar[i], role, &bar)) continue;
+        bar.order = (int32_t)i;
+        if (joins_the_first(t, first_of_links, &bar, r->bar[i].dst)) continue;
+        if (bar.link < 0) first_of_links = t->n_bars;
+        TRY(append(t, &bar));
+    }
+    return WSC_OK;
+}
+
+/* The links of the newest step, unless those of the step before are the same. */
+static enum wsc_err add_tree(struct timeline *t)
+{
+    const struct timeline_tree *last = t->n_trees ? &t->tree[t->n_trees - 1] : NULL;
+    bool same = last && last->n_branches == t->n_joints;
+    for (int i = 0; i < t->n_joints && same; i++)
+        same = last->branch[i].parent == t->joint[i].parent &&
+               last->branch[i].child == t->joint[i].child;
+    if (same) return WSC_OK;
+    struct timeline_tree tree = {.first_bar = t->n_bars, .n_branches = t->n_joints};
+    TRY_GROW(t->tree, WSC_MEM_TIMELINE, t->trees_size, t->n_trees + 1);
+    TRY_NEW(tree.branch, WSC_MEM_TIMELINE, t->n_joints + 1);
+    for (int i = 0; i < t->n_joints; i++)
+        tree.branch[i] = (struct timeline_branch){t->joint[i].parent, t->joint[i].child};
+    t->tree[t->n_trees++] = tree;
+    return WSC_OK;
+}
+
+/* Bars and links of the earlier steps stay as they are: a trace shows several steps. */
 enum wsc_err timeline_bars_add(struct timeline *t, const struct vtime_recorder *program,
                                int n_programs)
 {
     const int64_t first = t->n_bars;
+    TRY(add_tree(t));
     for (int p = 0; p < n_programs; p++)
-        for (int64_t i = 0; i < program[p].n_bars; i++) {
-            struct timeline_bar bar;
-            if (!bar_of(t, &program[p].bar[i], comm_role_of_program(p), &bar)) continue;
-            bar.order = (int32_t)i;
-            if (!joins_the_last(t, &bar, first)) TRY(append(t, &bar));
-        }
+        TRY(add_program(t, &program[p], comm_role_of_program(p)));
     return sort_bars(t, first);
+}
+
+void timeline_bars_fini(struct timeline *t)
+{
+    for (int i = 0; i < t->n_trees; i++)
+        wsc_free(t->tree[i].branch);
+    wsc_free(t->tree);
+    wsc_free(t->bar);
 }
 
 /* ---- links ----------------------------------------------------------------------------------- */

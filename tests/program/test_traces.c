@@ -3,6 +3,7 @@
  * a link that loses packets, an evaluation, a generation; each the same whether all roles live in
  * one process or several ranks share them. */
 #include "../support/test.h"
+#include "../support/trace_check.h"
 #include "small_job.h"
 #include "spawn.h"
 
@@ -62,6 +63,11 @@ static const char *run_twice(const char *name, const char *options)
         wsc_free(a);
         wsc_free(b);
     }
+    struct trace_counts counts;
+    char trace[320];
+    (void)snprintf(trace, sizeof trace, "%s/t.json", one);
+    T_OK(trace_count(trace, &counts));
+    T_EQ(counts.n_loose + counts.n_backward + counts.n_overlaps, 0);
     return one;
 }
 
@@ -116,6 +122,38 @@ TEST(traces, a_lost_wafer_is_not_in_the_trace)
     wsc_free(links);
 }
 
+/* Node 0, the root above nodes 1 and 2, leaves after two steps of 8 transfers, four of them
+ * backward: node 1 takes its place. Each step has the arrows of its own tree: to each of its nodes
+ * and 6 wafers in 8 transfers, from each wafer and lower node in 4, to the updates of 12 shards. */
+TEST(traces, each_step_has_the_links_of_its_own_tree)
+{
+    struct trace_counts counts;
+    char dir[300], path[340];
+    int n;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("lost_root"));
+    CU_ASSERT(spawn_ok("%s --num_csx 6 --num_steps 4 --numerics none --set runconfig.mode=train "
+                       "--set train_input.batch_size=24 --model_dir %s "
+                       "--fault lost_node:node=0,from=3 "
+                       "--set runconfig.op_profiler_config.start_step=1 "
+                       "--set runconfig.op_profiler_config.end_step=4",
+                       job_tiny(), dir));
+    (void)snprintf(path, sizeof path, "%s/chrome_trace.json", dir);
+    T_OK(trace_count(path, &counts));
+    T_EQ(counts.n_loose + counts.n_backward + counts.n_overlaps, 0);
+    T_EQ(counts.n_arrows,
+         2 * ((3 + 6) * 8 + (6 + 2) * 4 + 12) + 2 * ((2 + 6) * 8 + (6 + 1) * 4 + 12));
+    T_OK(trace_count_bars(path, "SwarmX node 0: weights", &n));
+    T_EQ(n, 2 * 8);
+    T_OK(trace_count_arrows(path, "SwarmX node 0: weights", "SwarmX node 1: weights", &n));
+    T_EQ(n, 2 * 8);
+    T_OK(trace_count_arrows(path, "SwarmX node 1: sums", "SwarmX node 0: sums", &n));
+    T_EQ(n, 2 * 4);
+    T_OK(trace_count_arrows(path, "MemoryX shard 0: weights", "SwarmX node 1: weights", &n));
+    T_EQ(n, 2 * 8);
+    T_OK(trace_count_arrows(path, "SwarmX node 1: sums", "MemoryX shard 11: update", &n));
+    T_EQ(n, 2);
+}
+
 TEST(traces, an_evaluation_has_no_backward_stages)
 {
     long long step_ps;
@@ -154,7 +192,7 @@ TEST(traces, a_restart_says_what_it_does_not_know)
     CU_ASSERT(check_path(dir, "before the record", &step_ps) > 0);
 }
 
-/* 1000 micro-batches: more than a trace holds, even of one wafer. */
+/* 4000 micro-batches: more than a trace holds, even of one wafer. */
 TEST(traces, one_that_ends_early_says_so)
 {
     struct spawn_result r;
@@ -162,7 +200,7 @@ TEST(traces, one_that_ends_early_says_so)
     (void)snprintf(dir, sizeof dir, "%s", job_path("trace_early"));
     spawn_run(
         &r,
-        "%s --num_csx 2 --num_steps 1 --numerics none --set train_input.batch_size=2000 --set "
+        "%s --num_csx 2 --num_steps 1 --numerics none --set train_input.batch_size=8000 --set "
         "train_input.micro_batch_size=1 --model_dir %s --trace %s/t.json",
         job_tiny(), dir, dir);
     T_EQ(r.status, 0);

@@ -6,12 +6,12 @@
 #include "../../support/goal.h"
 #include "../../support/random_case.h"
 #include "../../support/test.h"
+#include "../../support/trace_check.h"
 
 #include <wsc/file.h>
 #include <wsc/mem.h>
 #include <wsc/timeline.h>
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -214,53 +214,30 @@ static int count(const char *text, const char *what)
     return n;
 }
 
-static bool is_event(const json_t *e, const char *ph)
+/* Arrows lead forward from bar to bar, bars of a row follow each other. */
+static void check_order(const char *path, struct trace_counts *n)
 {
-    return !strcmp(json_string_value(json_object_get(e, "ph")), ph);
+    T_OK(trace_count(path, n));
+    T_EQ(n->n_loose, 0);
+    T_EQ(n->n_backward, 0);
+    T_EQ(n->n_overlaps, 0);
 }
 
-/* One row of the picture. */
-static bool same_row(const json_t *a, const json_t *b)
-{
-    return json_equal(json_object_get(a, "pid"), json_object_get(b, "pid")) &&
-           json_equal(json_object_get(a, "tid"), json_object_get(b, "tid"));
-}
-
-/* Bars of row @p row, all or those that begin at the time of @p at. */
-static int bars_of(json_t *events, const json_t *row, const json_t *at)
-{
-    json_t *e;
-    size_t i;
-    int n = 0;
-    json_array_foreach(events, i, e) n +=
-        is_event(e, "X") && same_row(e, row) &&
-        (!at || json_equal(json_object_get(e, "ts"), json_object_get(at, "ts")));
-    return n;
-}
-
-/* Each arrow begins and ends where a bar of its row begins; if the trace has @p all bars of two
- * steps, each row has those that its name asks for. Node 0 is the root. */
-static void check_rows(const char *text, bool all)
+/* If a trace has all bars of two steps, each row has those that its name asks for. */
+static void check_rows(const char *path)
 {
     static const struct {
-        const char *ending;
+        const char *name;
         int n_bars;
-    } rows[] = {{": weights", 16}, {": update", 2},      {": stages", 16},
-                {": sums", 8},     {"node 0: sums", 24}, {": gradients", 8}};
-    json_t *file = json_loads(text, 0, NULL), *events = json_object_get(file, "traceEvents"), *e;
-    size_t i;
-    json_array_foreach(events, i, e)
-    {
-        if (is_event(e, "s") || is_event(e, "f")) CU_ASSERT(bars_of(events, e, e) > 0);
-        const char *name = json_string_value(json_object_get(json_object_get(e, "args"), "name"));
-        if (!all || !name || !strchr(name, ':')) continue;
-        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
-            if (wsc_ends_with(name, rows[k].ending) &&
-                !(rows[k].n_bars == 8 && !strcmp(name, "SwarmX node 0: sums")))
-                T_EQ(bars_of(events, e, NULL), rows[k].n_bars);
+    } rows[] = {{"MemoryX shard 2: weights", 16}, {"MemoryX shard 2: update", 2},
+                {"SwarmX node 0: weights", 16},   {"SwarmX node 0: sums", 8},
+                {"SwarmX node 2: weights", 16},   {"SwarmX node 2: sums", 8},
+                {"wafer 4: stages", 16},          {"wafer 4: gradients", 8}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        int n;
+        T_OK(trace_count_bars(path, rows[k].name, &n));
+        T_EQ(n, rows[k].n_bars);
     }
-    CU_ASSERT(i > 20);
-    json_decref(file);
 }
 
 /* The bars and arrows of a trace of at most @p max_events events; @p n_bars: of the roles that it
@@ -269,6 +246,7 @@ static void check_trace(int64_t max_events, int *bars, int *arrows, int *n_bars)
 {
     static const char *const sets[] = {"cluster.memoryx.shards=3", NULL};
     struct timeline_trace_size size;
+    struct trace_counts counts;
     struct small_config config;
     struct timeline *t = NULL;
     char path[160], *text = NULL;
@@ -286,7 +264,9 @@ static void check_trace(int64_t max_events, int *bars, int *arrows, int *n_bars)
     *n_bars = (int)size.n_bars;
     static const char head[] = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
     CU_ASSERT(!strncmp(text, head, sizeof head - 1));
-    check_rows(text, max_events > 10000);
+    check_order(path, &counts);
+    T_EQ(counts.n_arrows, *arrows);
+    if (max_events > 10000) check_rows(path);
     wsc_free(text);
     timeline_destroy(&t);
     small_config_fini(&config);
@@ -294,26 +274,93 @@ static void check_trace(int64_t max_events, int *bars, int *arrows, int *n_bars)
 
 /* Five wafers below two leaves and a root, three shards, two layers: eight transfers a step, four
  * of them backward.  Bars of a step: weights leave each of 3 shards and 3 nodes, 8 times; each of 5
- * wafers has 8 stages; sums leave each of 5 wafers and 3 nodes, the root's over 3 links, 4 times;
- * each shard updates once. */
+ * wafers has 8 stages; sums leave each of 5 wafers and 3 nodes, the root's over 3 links at the same
+ * time, 4 times; each shard updates once. Arrows lead to each node and stage, from each wafer and
+ * leaf, and to each update. */
 TEST(timeline, the_trace_has_a_bar_for_everything)
 {
     int bars, arrows, n_bars;
     check_trace(100000, &bars, &arrows, &n_bars);
-    T_EQ(bars, 2 * ((3 + 3) * 8 + 5 * 8 + (5 + 2 + 3) * 4 + 3));
+    T_EQ(bars, 2 * ((3 + 3) * 8 + 5 * 8 + (5 + 3) * 4 + 3));
     T_EQ(bars, n_bars);
-    CU_ASSERT(arrows > bars / 2);
+    T_EQ(arrows, 2 * ((3 + 5) * 8 + (5 + 2) * 4 + 3));
 }
 
-/* The root has an arrow from each child for each shard, so that it has more arrows than bars. The
- * slowest wafer, its leaf, the root and a shard have 2 * (4 * 8 + (1 + 1 + 3) * 4 + 1) bars. */
+/* The slowest wafer, its leaf, the root and a shard have 2 * (4 * 8 + 3 * 4 + 1) bars. */
 TEST(timeline, the_trace_is_bounded)
 {
-    const int least = 2 * (4 * 8 + 5 * 4 + 1);
+    const int least = 2 * (4 * 8 + 3 * 4 + 1);
     int bars, arrows, n_bars;
     for (int most = 20; most < 1200; most += 20) {
         check_trace(most, &bars, &arrows, &n_bars);
         CU_ASSERT(bars > 0 && bars + 2 * arrows <= most);
         CU_ASSERT(n_bars >= least && (bars == n_bars || n_bars == least));
     }
+}
+
+/* Two steps of a random case, with links of one node or wafer that lose packets. */
+static void check_random_trace(uint64_t i)
+{
+    struct random_case c;
+    struct small_config config;
+    struct timeline *t = NULL;
+    struct timeline_trace_size size;
+    struct trace_counts n;
+    char path[160];
+    (void)snprintf(path, sizeof path, "%s/random.json", test_tmpdir());
+    random_case_draw(&c, i, i % 2);
+    if (i % 3 == 0)
+        random_case_add(&c, "cluster.faults+=lossy_link:wafer=%lld,loss=0.2",
+                        (long long)(c.num_csx - 1));
+    if (i % 3 == 1 && c.num_csx > 1)
+        random_case_add(&c, "cluster.faults+=lossy_link:node=0,loss=0.2");
+    T_OK(random_case_config(&c, &config));
+    const struct timeline_want want = {
+        .first_step = random_case_int(i, 99, 0, 3), .n_steps = 2, .trace = true};
+    T_OK(make_timeline(&t, &config, want));
+    T_OK(timeline_trace(t, path, 200000, &size));
+    check_order(path, &n);
+    T_EQ(n.n_bars, size.n_drawn);
+    CU_ASSERT(n.n_arrows > 0);
+    timeline_destroy(&t);
+    small_config_fini(&config);
+}
+
+TEST(timeline, arrows_lead_forward_and_bars_of_a_row_follow_each_other)
+{
+    for (uint64_t i = 2000; i < 2060; i++)
+        check_random_trace(i);
+    T_EQ(wsc_mem_in_use(WSC_MEM_TIMELINE), 0);
+}
+
+/* The root has a slower link to node 2, whose bars end later and wait for each other: they have a
+ * row of their own. An arrow begins where its own link does. */
+TEST(timeline, a_link_that_differs_has_a_row_of_its_own)
+{
+    static const char *const sets[] = {"cluster.memoryx.shards=3",
+                                       "cluster.swarmx.link_rate=1 MB/s",
+                                       "cluster.faults+=slow_link:node=2,factor=3", NULL};
+    struct timeline_trace_size size;
+    struct trace_counts counts;
+    struct small_config config;
+    struct timeline *t = NULL;
+    char path[160];
+    int n;
+    (void)snprintf(path, sizeof path, "%s/own_row.json", test_tmpdir());
+    T_OK(small_config_init(&config, 5, sets));
+    const struct timeline_want want = {.first_step = 2, .n_steps = 2, .trace = true};
+    T_OK(make_timeline(&t, &config, want));
+    T_OK(timeline_trace(t, path, 100000, &size));
+    check_order(path, &counts);
+    T_OK(trace_count_bars(path, "SwarmX node 0: weights for SwarmX node 2", &n));
+    T_EQ(n, 16);
+    T_OK(trace_count_arrows(path, "SwarmX node 0: weights for SwarmX node 2",
+                            "SwarmX node 2: weights", &n));
+    T_EQ(n, 16);
+    T_OK(trace_count_arrows(path, "SwarmX node 0: weights", "SwarmX node 1: weights", &n));
+    T_EQ(n, 16);
+    T_OK(trace_count_arrows(path, "SwarmX node 0: weights", "SwarmX node 2: weights", &n));
+    T_EQ(n, 0);
+    timeline_destroy(&t);
+    small_config_fini(&config);
 }
