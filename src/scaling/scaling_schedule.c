@@ -96,6 +96,14 @@ static void set_step_time(struct scaling_row *row, int64_t ps, double useful)
     row->step_time_ps = ps;
 }
 
+/* The middle of part @p i of the run, an even number of steps: jitter comes in pairs of an even
+ * step and the next one. */
+static int64_t place_of(int i, int64_t steps)
+{
+    const int64_t middle = steps * (2 * (int64_t)i + 1) / (2 * (int64_t)PLACES);
+    return middle - middle % 2;
+}
+
 enum wsc_err scaling_over_schedule(const struct scaling_model *model,
                                    const struct hw_machine *cluster, int64_t steps,
                                    struct scaling_row *row)
@@ -106,8 +114,7 @@ enum wsc_err scaling_over_schedule(const struct scaling_model *model,
     for (int i = 0; i < PLACES; i++) {
         const struct scaling_place place = {.num_csx = row->num_csx,
                                             .global_batch = row->global_batch,
-                                            .first_step = steps * (2 * (int64_t)i + 1) /
-                                                          (int64_t)(2 * PLACES)};
+                                            .first_step = place_of(i, steps)};
         struct scaling_row here;
         struct without_updates w;
         leave_updates_out(&w, model, place.first_step + SCALING_WARM_UP, EACH_ENTRY);

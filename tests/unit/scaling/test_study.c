@@ -734,6 +734,23 @@ TEST(scaling_sparsity, a_training_takes_the_mean_of_its_schedule)
     check_mean(row);
 }
 
+/* Jitter comes in opposite pairs of steps, so that the mean of one system stays what it is without
+ * jitter, at places of the run that would be odd too: eighths of 1000 steps begin at 62, 187, ...
+ */
+TEST(scaling_sparsity, jitter_keeps_the_mean_of_one_system)
+{
+    struct scaling_row row[2];
+    const struct scaling_sweep sweep = set_up((const char *const[]){
+        "sparsity={algorithm: rigl, sparsity: 0.9, drop_fraction: 0.3, update: {freq: 10}}", NULL});
+    for (int k = 0; k < 2; k++) {
+        config.cluster.jitter = k ? 0.05 : 0;
+        T_OK(scaling_point(&model, sweep.cluster, 1, 6, &row[k]));
+        T_OK(scaling_over_schedule(&model, sweep.cluster, 1000, &row[k]));
+    }
+    T_NEAR((double)row[1].step_time_ps / (double)row[0].step_time_ps, 1, 1e-9);
+    tear_down();
+}
+
 /* Every step of so many ends with new masks, by dense gradients: the mean step is that part of what
  * a run takes from one of these steps to the next. Also where the steps that are looked at are
  * among them, and where two entries have updates. */
