@@ -25,7 +25,7 @@ static enum wsc_err fill_in(struct app_call *call)
     return WSC_OK;
 }
 
-/* Counts, and what stands in @p out. */
+/* Counts, and what they were made of: "merges" or "pieces". */
 static void print_trained(const struct data_train_bpe *r, const struct data_trained *made,
                           const char *what)
 {

@@ -106,7 +106,8 @@ static void put_tokens(FILE *f, const struct data_wordpiece *words, const struct
     (void)fputs("]\"", f);
 }
 
-/* Gather labels, weights and positions of the masked tokens, each a list of @p most numbers. */
+/* Gather labels, weights and positions of the masked tokens, each a list of
+ * shape.most numbers. */
 static void gather(const struct data_bert_file *file, const struct data_bert_row *row,
                    int32_t *labels, int32_t *places, int32_t *weights)
 {

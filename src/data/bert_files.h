@@ -48,6 +48,6 @@ enum wsc_err data_bert_file_put(struct data_bert_file *f,
                                 const struct data_bert_row *row) WSC_CHECKED;
 /** Sync and rename the file. It is closed also after an error. */
 enum wsc_err data_bert_file_finish(struct data_bert_file **f) WSC_CHECKED;
-/** Close and remove the file; *@p file may be NULL. */
+/** Close and remove the file; *@p f may be NULL. */
 void data_bert_file_discard(struct data_bert_file **f);
 #endif

@@ -21,7 +21,7 @@ enum wsc_err data_word_count(struct data_word_counts *c, const unsigned char *wo
     return WSC_OK;
 }
 
-/* Read a document, up to @p most bytes of text. */
+/* Read a document and count its text by @p count. */
 static enum wsc_err read_document(struct data_word_counts *c, const struct data_train_bpe *r,
                                   data_count_fn count, void *ctx)
 {

@@ -4,7 +4,7 @@
  * frequent pair of neighbours becomes a piece, repeatedly (Sennrich et al. 2016, algorithm 1;
  * pair_merges.c), until the vocabulary is full. Two pairs with equal text become one piece. Order
  * of vocab.txt: special tokens, characters that begin words, characters that continue them, both by
- * code point, then pieces in the order of learning. cmd_train_wordpiece.c calls; wordpiece.c reads
+ * code point, then pieces in the order of learning. cmd_train_bpe.c calls; wordpiece.c reads
  * the file. */
 #include "bert_words.h"
 #include "dataset_folder.h"

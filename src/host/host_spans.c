@@ -6,7 +6,8 @@
  *
  *     L = sum over e of log(sum over t of exp(x_te)) - x_(label e) e
  *
- * An end without a label adds nothing. host_head.c calls; encoder_samples.c marks the labels. */
+ * An end without a label adds nothing. host_head_loss.c calls; encoder_samples.c marks the labels.
+ */
 #include "host_spans.h"
 #include "host_head_input.h"
 

@@ -4,8 +4,8 @@
  * A run that resumes continues at a position in the stream of samples, which means something else
  * when data_dir has other files by then.  Samples are known by how many there are in an epoch and
  * by a hash of their files: of sizes, and of the first and the last 1 MiB of each file, but not of
- * their names, since a data set may be moved.  Called by job.c; job_checkpoint.c keeps the two
- * numbers in checkpoints. */
+ * their names, since a data set may be moved.  Called by job_setup.c; job_checkpoint.c keeps the
+ * two numbers in checkpoints. */
 #include "job_samples.h"
 
 #include <wsc/data.h>

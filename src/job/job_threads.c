@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The number of computing threads of a job without OMP_NUM_THREADS: the processors of this
  * process, unless the model is so small that threads would wait for each other more than they
- * compute.  The number changes no value.  job.c calls it before the first pass. */
+ * compute.  The number changes no value.  job_setup.c calls it before the first pass. */
 #include "job_threads.h"
 
 #include <wsc/num.h>

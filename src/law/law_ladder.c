@@ -54,7 +54,7 @@ static enum wsc_err parse(const struct law_ladder *l, const struct sets *s, stru
     return zoo_params_parse(p, l->params_path, l->bytes, l->n_bytes, s->all, s->n);
 }
 
-/* Width @p hidden must hold whole heads of the file's size. */
+/* The width of @p size must hold whole heads of the file's size. */
 static enum wsc_err check_width(const struct law_size *size, const struct zoo_params *of_file)
 {
     const int64_t head = of_file->model.hidden_size / of_file->model.num_heads;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Keeps arrays once: a hash table with a list in each slot, under a lock. An array follows the
- * number of its users in memory. recorded.c calls. */
+ * number of its users in memory. recording_order.c and recording_end.c
+ * call. */
 #include "intern.h"
 
 #include <wsc/hash.h>

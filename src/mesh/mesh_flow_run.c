@@ -19,7 +19,7 @@ struct words {
 };
 
 /* Move K words through a ring with @p n entries from @p head on: the entries are replaced by the
- * last of w->put. Returns the words that leave. Word @p i of w->put is ready in cycle @p ready +
+ * last of w->put. Returns the words that leave. Word i of w->put is ready in cycle @p ready +
  * i. */
 static inline const uint32_t *shift(struct words *w, uint64_t *entry, unsigned head, unsigned size,
                                     unsigned n, int64_t ready)

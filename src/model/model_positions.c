@@ -23,8 +23,8 @@ static double llama3(const struct model *m, double frequency)
     return (1 - smooth) * frequency / m->position_scale + smooth * frequency;
 }
 
-/* Peng et al. 2023 (YaRN), section 3.2: pair @p i of the rotation by how often it turns within the
- * original length. */
+/* Peng et al. 2023 (YaRN), section 3.2: the pair of the rotation that turns @p turns times within
+ * the original length. */
 static double yarn_pair(const struct model *m, double turns)
 {
     const double length = (double)m->zoo.pos_scaling_extra_args.original_max_position_embeddings;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Implements masks and packed non-zeros: counting, expanding to a dense matrix, gathering from
  * one. Elements are processed by words of the mask; the loops over a word have no branch that
- * depends on a bit. Called by the products (sparse.c) and by senders and receivers of packed
- * tensors. */
+ * depends on a bit. Called by senders and receivers of packed tensors (memoryx_send.c,
+ * memoryx_take.c, stream_packed.c) and by host_sparse.c. */
 #include <wsc/num_sparse.h>
 
 #include "sparse_kernels.h"

@@ -2,9 +2,9 @@
 /* Computes sums over tokens by arriving data, one sent value at a time. The numbers of all its
  * tokens come along the row, each starts an AXPY over the features that a PE holds, and the sums
  * leave down the column while the next value is computed (program_trigger.c). The columns of a
- * row, or of a head, are collected at the first one, which sends to all. program_weight_grad.c
- * calls it for weight gradients and gradients of keys and values where this is faster than blocks.
- */
+ * row, or of a head, are collected at the first one, which sends to all. program_operations.c and
+ * program_stage.c call it for weight gradients, program_softmax.c for gradients of keys and values,
+ * where this is faster than blocks. */
 #include "program_columns.h"
 #include "program_chain.h"
 #include "program_resources.h"

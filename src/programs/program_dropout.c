@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Computes dropout on the mesh, as scalar code of a script. For each of its elements a PE computes
  * a random number from the seed of the step, the sample, the place and the element, so that the
- * backward pass drops the same elements without a mask in memory. program_branch.c, program_parts.c
- * and program_softmax.c call it. */
+ * backward pass drops the same elements without a mask in memory. program_stage_dropout.c and
+ * program_softmax.c call it. */
 #include "program_dropout.h"
 #include "program_scores.h"
 #include "program_vector_ops.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Computes the cross entropy over the vocabulary, whose features lie on the columns. Maximum, the
  * label's logit, the lowest index of a largest logit and the sum of exponentials are sums along the
- * row. The gradient then starts from the exponentials that the loss left in memory. program_head.c
- * calls. */
+ * row. The gradient then starts from the exponentials that the loss left in memory.
+ * program_head_loss.c, program_operations.c, program_regression.c and program_spans.c call. */
 #include "program_loss.h"
 #include "program_grid.h"
 #include "program_softmax.h"

@@ -118,8 +118,7 @@ enum wsc_err programs_spread(struct programs_job *j, int colour)
     return WSC_OK;
 }
 
-/* An operand of @p k vectors of @p n words: @p k times the same memory, or @p k vectors from a
- * colour. */
+/* An operand of @p k vectors like @p d: @p k times its memory, or @p k vectors from its colour. */
 static struct mesh_dsd times(struct mesh_dsd d, int k)
 {
     d.n_dims = 2;

@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Columns as in "model|systems>", where > aligns to the right; room for @p rows rows. */
+/* A column for each letter of @p align, l or r, with the heads @p head; room for @p rows rows. */
 static WSC_CHECKED enum wsc_err begin(struct report_cells *c, const char *const *head,
                                       const char *align, int rows)
 {

@@ -231,7 +231,7 @@ int report_heatmap_fold(int w, int h)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Script and picture are made beside @p path and the picture takes its name at the end. */
+/* Script and picture are made in @p dir; the picture takes the name @p name at the end. */
 static WSC_CHECKED enum wsc_err draw(const char *dir, const char *name, struct wsc_text *t,
                                      const struct report_heatmap *map)
 {

@@ -4,7 +4,8 @@
  * contain counts alone, because both ends of a link know the mask in a step; all wafers have equal
  * masks, so their vectors are added element by element along the canonical tree. The part of a
  * shard begins at a whole block of 1024 elements, so its bits are whole words of the tensor's mask.
- * Called by memoryx_send.c and memoryx_take.c, stream_transfer.c, swarmx_reduce.c, wafer_stage.c.
+ * Called by memoryx_send.c and memoryx_take.c, stream_parts.c, swarmx_pieces.c, swarmx_reduce.c,
+ * wafer_pieces.c, wafer_stage.c.
  */
 #include "stream_packed.h"
 
@@ -63,7 +64,8 @@ static int64_t part_elems(const struct model *model, int stage, int v, struct st
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* Set where the data of view @p v are, @p at bytes after the start. Returns the end of the data. */
+/* Set where the data of a view of @p n elements are, @p at bytes after the start. Returns the end
+ * of the data. */
 static int64_t place_view(const struct model *model, const char *payload, int64_t at, int64_t n,
                           struct model_weights *w)
 {
@@ -117,7 +119,8 @@ static void add_counts(struct model_weights *whole, const struct model_weights *
     }
 }
 
-/* Copy view @p v of part @p m; *@p kept: number of non-zeros of the parts before it. */
+/* Copy the view of @p n_elems elements that is @p part, part of.m; *@p kept: number of non-zeros of
+ * the parts before it. */
 static void copy_view(const struct model *model, int64_t n_elems, struct stream_part_of of,
                       const struct model_weights *part, const struct model_weights *whole,
                       int64_t *kept)

@@ -14,7 +14,7 @@
 enum wsc_err stream_packed_join(struct comm *comm, const struct model *model, int stage,
                                 struct comm_buf *const *part, int n_shards,
                                 struct comm_buf **whole) WSC_CHECKED;
-/* Cut shard @p m's part out of @p n_sums whole vectors of gradients. */
+/* Cut the part of shard of.m out of @p n_sums whole vectors of gradients. */
 enum wsc_err stream_packed_cut(struct comm *comm, const struct model *model, int stage,
                                struct stream_part_of of, struct comm_buf *whole, int n_sums,
                                struct comm_buf **part) WSC_CHECKED;

@@ -32,8 +32,9 @@ struct run {
     int64_t from, end, at;
 };
 
-/* The run of view @p v, cut at element @p end. The view begins at *@p offset of the whole vector,
- * its part at *@p done of the shard's part; both are moved to the end of the run. */
+/* The run of a view of @p n_elems elements, cut at element @p end. The view begins at *@p offset of
+ * the whole vector, its part at *@p done of the shard's part; both are moved to the end of the run.
+ */
 static struct run run_of_view(int64_t n_elems, struct stream_part_of of, int64_t end,
                               int64_t *offset, int64_t *done)
 {

@@ -71,7 +71,7 @@ static enum wsc_err pack_sums(struct swarmx *sx, int64_t n_elems, struct comm_bu
     return sx->pass->values ? stream_sums_pack(&sx->sums, sx->net->comm, n_elems, out) : WSC_OK;
 }
 
-/* Take a child's sums: @p payload says how long a vector is where tensors are sparse. */
+/* Take a child's sums: @p take_payload says how long a vector is where tensors are sparse. */
 static void take_sums(struct swarmx *sx, const struct stream_at *at, int child,
                       struct comm_buf *take_payload, int64_t *n_elems)
 {

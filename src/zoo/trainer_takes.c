@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Converts the keys of the trainer style that have another form in the runconfig style: the
  * optimizer and schedulers by the name of their type, data sets, callbacks that are switches. Each
- * function converts one key and puts the results into the new tree; the rows of trainer_keys.c name
- * the functions, and trainer.c calls them. */
+ * function converts one key and puts the results into the new tree; trainer.c finds the functions
+ * in the rows of trainer_keys.c. */
 #include "trainer_takes.h"
 #include "trainer_tree.h"
 

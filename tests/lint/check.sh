@@ -38,7 +38,7 @@ libc() {
 # Prints KEY|MODULE|MESSAGE for each finding of one rule.
 findings() {
     case $1 in
-    prefix | unused | tests_only | libraries | cycles)
+    prefix | unused | tests_only | libraries | cycles | callers)
         [ -r "$work/symbols" ] || symbols >"$work/symbols" || exit 1 ;;
     esac
     case $1 in
@@ -63,6 +63,17 @@ findings() {
             xargs awk -f "$here/module.awk" -f "$here/declarations.awk" $tables/layers.txt ;;
     words) sources | xargs awk -f "$here/module.awk" -f "$here/words.awk" $tables/layers.txt ;;
     heads) sources | xargs awk -f "$here/module.awk" -f "$here/heads.awk" $tables/layers.txt ;;
+    files)
+        find src include tests benchmarks -name '*.[ch]' 2>/dev/null >"$work/list_of_files"
+        # shellcheck disable=SC2046 # a list of files
+        awk -f "$here/module.awk" -f "$here/comments.awk" -f "$here/files.awk" $tables/layers.txt \
+            kind=list "$work/list_of_files" kind=source $(sources) ;;
+    callers)
+        # shellcheck disable=SC2046 # a list of files
+        awk -f "$here/module.awk" -f "$here/comments.awk" -f "$here/callers.awk" $tables/layers.txt \
+            kind=symbols "$work/symbols" kind=source $(sources | grep '\.c$') ;;
+    params)
+        sources | xargs awk -f "$here/module.awk" -f "$here/comments.awk" -f "$here/params.awk" $tables/layers.txt ;;
     names)
         find src include tests benchmarks -name '*.[ch]' 2>/dev/null | sort |
             awk -f "$here/module.awk" -f "$here/names.awk" $tables/layers.txt - ;;

@@ -80,7 +80,7 @@ END
 cat >src/alpha/alpha.c <<'END'
 // SPDX-License-Identifier: Apache-2.0
 /* The file of alpha,
- * which has an opening comment. */
+ * which has an opening comment; user.c and second.c call it, gone.c is x.h of others/y.h. */
 #include "../beta/beta.h"
 #include <wsc/alpha.h>
 #include <stdio.h>
@@ -116,6 +116,7 @@ int alpha_inside(int x);
 int m_sin(int x);
 int second(int x);
 
+/* Adds @p x to @p y. */
 int second(int x)
 {
     return alpha_inside(x) + m_sin(x); // Ask whether All is well
@@ -125,7 +126,7 @@ mkdir -p src/beta
 cat >src/beta/user.c <<'END'
 // SPDX-License-Identifier: Apache-2.0
 /* Uses alpha, behind the option --behind and x_behind,
- * in a way that is allowed. */
+ * in a way that is allowed. Called by alpha.c. */
 #include <wsc/alpha.h>
 #include <yaml.h>
 int m_sin(int x);
@@ -200,6 +201,16 @@ END
 expect words <<'END'
     include/wsc/alpha.h:11: begins with a reference: The same as b */
     src/alpha/alpha.c:11: begins with a reference: As it was. */
+END
+expect files <<'END'
+    src/alpha/alpha.c:3: gone.c: no such file
+    src/alpha/alpha.c:3: x.h: no such file
+END
+expect callers <<'END'
+    src/beta/user.c: alpha.c does not call it
+END
+expect params <<'END'
+    src/alpha/second.c:6: @p y: no parameter of the function below
 END
 expect heads <<'END'
     src/alpha/second.c: opening comment: 0 lines, 2 to 10 are wanted
