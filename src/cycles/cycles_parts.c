@@ -476,6 +476,7 @@ static const struct {
     [MODEL_PART_FFN1] = {ffn1_forward, ffn1_backward, ffn1_first},
     [MODEL_PART_HEAD] = {head_forward, head_backward, head_first},
 };
+_Static_assert(MODEL_N_PARTS == 9, "a row for each part of a model");
 
 struct cycles_breakdown cycles_part_forward(const struct cycles_layout *l, enum model_part part)
 {

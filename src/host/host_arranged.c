@@ -24,6 +24,7 @@ static const struct matrices {
     [MODEL_PART_FFN1] = {1, {MODEL_FFN1_W}},
     [MODEL_PART_HEAD] = {0},
 };
+_Static_assert(MODEL_N_PARTS == 9, "a row for each part of a model");
 enum { N_PARTS = sizeof part_matrices / sizeof *part_matrices };
 
 /* Round up to whole cache lines. */

@@ -115,6 +115,7 @@ static const struct part_row part_rows[] = {
     [MODEL_PART_FFN1] = {host_ffn1_forward, host_ffn1_backward, KEEPS_BRANCH},
     [MODEL_PART_HEAD] = {host_head_forward, host_head_backward, KEEPS_NOTHING},
 };
+_Static_assert(MODEL_N_PARTS == 9, "a row for each part of a model");
 
 static void check_part(const struct host *k, int stage, int i)
 {

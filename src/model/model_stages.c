@@ -67,6 +67,7 @@ static const struct part_row part_rows[MODEL_N_PARTS] = {
                                   MODEL_LM_HEAD_B, MODEL_SCALEF_W, MODEL_SCALEF_B, MODEL_SHIFTF_W,
                                   MODEL_SHIFTF_B, MODEL_NOISE_W, MODEL_NOISE_B}},
 };
+_Static_assert(MODEL_N_PARTS == 9, "a row for each part of a model");
 
 /** Where the tensors of each kind are in a stack: index = first + (layer - first_layer) stride +
  *  expert * expert_stride; -1 = no such tensor. */

@@ -503,6 +503,7 @@ static bool repeats(const struct programs_model *k, enum model_part part)
         [MODEL_PART_CROSS_ATTN] = BY_MASKS, [MODEL_PART_FFN0] = BY_CHOICE,
         [MODEL_PART_FFN1] = BY_CHOICE,
     };
+    _Static_assert(MODEL_N_PARTS == 9, "what decides in each part of a model");
     const struct data_batch *b = k->batch;
     const bool masks = b->attends || b->attention_span || b->position_ids;
     const unsigned varies =

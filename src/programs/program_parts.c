@@ -321,6 +321,7 @@ static const struct {
     [MODEL_PART_FFN1] = {ffn1, ffn1_backward},
     [MODEL_PART_HEAD] = {programs_heads, programs_heads_backward},
 };
+_Static_assert(MODEL_N_PARTS == 9, "a row for each part of a model");
 
 enum wsc_err programs_forward_part(struct programs_model *k, enum model_part part)
 {

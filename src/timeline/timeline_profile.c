@@ -23,6 +23,7 @@ static const char *const part_name[] = {
     [MODEL_PART_FFN0] = "model.transformer_decoder.layers.*.ffn.0",
     [MODEL_PART_FFN1] = "model.transformer_decoder.layers.*.ffn.1",
     [MODEL_PART_HEAD] = "model.lm_head"};
+_Static_assert(MODEL_N_PARTS == 9, "a row for each part of a model");
 enum { MOST_OTHERS = 5 };
 
 /* Compute time of each stage of the model by parts, forward and backward. */
