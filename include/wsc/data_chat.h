@@ -19,7 +19,7 @@
 #define WSC_DATA_CHAT_H
 #include <wsc/data.h>
 
-/** Names of the templates, separated by blanks; static. */
+/** Names of the templates (the table of src/data/chat_lines.c), separated by blanks; static. */
 #define DATA_CHAT_TEMPLATES "plain chatml zephyr llama3 alpaca"
 /** Make a dataset of chats with the template @p name: train, then val. Formats and keys, `use_vsl`,
  *  `shuffle`, `test_split` and checkpoint_bytes of @p make are not used. A chat without the text of

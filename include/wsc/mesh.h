@@ -535,10 +535,15 @@ void mesh_watch_sum(const struct mesh_watch *w, int64_t cycles[static MESH_PE_ST
  *  its last legs in the order of time: @p max_legs, or as many as were stored. */
 enum wsc_err mesh_watch_critical(const struct mesh_watch *w, int max_legs, struct mesh_critical *c,
                                  struct mesh_leg **leg, int *n_legs) WSC_CHECKED;
-/** Name of a state, for tables. */
-const char *mesh_pe_state_name(enum mesh_pe_state state);
-/** Name of a part of the critical path, for tables. */
-const char *mesh_part_name(enum mesh_part part);
+/** Names of a state of a PE or of a part of the critical path; static. */
+struct mesh_label {
+    const char *key;  /**< in JSON: "wait_for_input" */
+    const char *text; /**< in tables: "waits for input" */
+};
+/** Names of a state. */
+struct mesh_label mesh_pe_state_label(enum mesh_pe_state state);
+/** Names of a part of the critical path. */
+struct mesh_label mesh_part_label(enum mesh_part part);
 
 /** Kind of a picture of the fabric, which shows a percentage for each PE. */
 enum mesh_view {

@@ -475,8 +475,7 @@ enum zoo_scheduler {
     ZOO_SCHEDULE_CHAINED,
     ZOO_N_SCHEDULES
 };
-/** Amplitude of the cyclic schedule: constant, halved each cycle, or multiplied by gamma each step.
- */
+/** Amplitude of the cyclic schedule: constant, halved each cycle, or times gamma each step. */
 enum zoo_cyclic_mode { ZOO_CYCLIC_TRIANGULAR, ZOO_CYCLIC_TRIANGULAR2, ZOO_CYCLIC_EXP_RANGE };
 
 /** One scheduler with its arguments; arguments of other schedulers are 0. A scheduler counts its
@@ -502,8 +501,7 @@ struct zoo_schedule_node {
      *  of MULTI_STEP and PIECEWISE_CONSTANT), and the values of PIECEWISE_CONSTANT. */
     int first_milestone, n_milestones, first_value, n_values;
 };
-/** A tree of schedulers; node 0 is the root. A number in a file becomes a CONSTANT node, a list a
- *  SEQUENTIAL one. */
+/** A tree of schedulers, node 0 its root; a number is a CONSTANT node, a list a SEQUENTIAL one. */
 struct zoo_schedule {
     int n;      /**< nodes */
     int n_used; /**< numbers in `value` */
@@ -780,6 +778,8 @@ const struct conf_table *zoo_giga_table(void);
 const struct conf_table *zoo_trainer_table(void);
 /** True for a row of that table whose value maps a type's name to its keys, such as `optimizer`. */
 bool zoo_trainer_is_named(const struct conf_key *key);
+/** Initial value of the first scheduler below node @p node, by which a chain divides. */
+double zoo_schedule_initial(const struct zoo_schedule *schedule, int node);
 /** Schedulers and their arguments, indexed by enum zoo_scheduler; static. */
 const struct conf_variants *zoo_schedulers(void);
 /** Initializers of weights by name, and their arguments; static. */

@@ -193,11 +193,12 @@ static void state_json(const struct explained *e)
 {
     (void)printf(", \"explain\": {\"pe_cycles\": {");
     for (int i = 0; i < MESH_PE_STATES; i++)
-        (void)printf("%s\"%s\": %lld", i ? ", " : "", mesh_pe_state_name((enum mesh_pe_state)i),
-                     (long long)e->state[i]);
+        (void)printf("%s\"%s\": %lld", i ? ", " : "",
+                     mesh_pe_state_label((enum mesh_pe_state)i).key, (long long)e->state[i]);
     (void)printf("}, \"pe_fraction\": {");
     for (int i = 0; i < MESH_PE_STATES; i++)
-        (void)printf("%s\"%s\": %.6f", i ? ", " : "", mesh_pe_state_name((enum mesh_pe_state)i),
+        (void)printf("%s\"%s\": %.6f", i ? ", " : "",
+                     mesh_pe_state_label((enum mesh_pe_state)i).key,
                      (double)e->state[i] / (double)e->pe_cycles);
 }
 
@@ -205,7 +206,7 @@ static void state_json(const struct explained *e)
 static void parts_json(const int64_t part[MESH_PARTS])
 {
     for (int i = 0; i < MESH_PARTS; i++)
-        (void)printf(", \"%s\": %lld", mesh_part_name((enum mesh_part)i), (long long)part[i]);
+        (void)printf(", \"%s\": %lld", mesh_part_label((enum mesh_part)i).key, (long long)part[i]);
 }
 
 /* States, parts and the last legs of the path as one object. */
@@ -243,10 +244,11 @@ static enum wsc_err print_shares(const char *const *name, const int64_t *value, 
 /* The last legs of the critical path. */
 static enum wsc_err print_legs(const struct explained *e)
 {
-    static const char *const head[] = {"cycles", "PE",   "compute", "set-up", "scalar",
-                                       "ramp",   "hops", "queues",  "edge",   NULL};
+    const char *head[2 + MESH_PARTS + 1] = {"cycles", "PE"};
     struct out_table *t;
     int first = e->n_legs > TEXT_LEGS ? e->n_legs - TEXT_LEGS : 0;
+    for (int p = 0; p < MESH_PARTS; p++)
+        head[2 + p] = mesh_part_label((enum mesh_part)p).text;
     TRY(out_table_new(&t, "rlrrrrrrr", head));
     for (int i = first; i < e->n_legs; i++) {
         const struct mesh_leg *l = &e->leg[i];
@@ -268,10 +270,11 @@ static enum wsc_err print_legs(const struct explained *e)
 /* States, parts and legs as tables. */
 static enum wsc_err explain_text(const struct explained *e)
 {
-    static const char *const state[MESH_PE_STATES] = {
-        "compute", "scalar code", "set-up", "waits for output", "waits for input", "idle"};
-    static const char *const part[MESH_PARTS] = {"compute", "set-up", "scalar code", "ramps",
-                                                 "hops",    "queues", "edge"};
+    const char *state[MESH_PE_STATES], *part[MESH_PARTS];
+    for (int i = 0; i < MESH_PE_STATES; i++)
+        state[i] = mesh_pe_state_label((enum mesh_pe_state)i).text;
+    for (int i = 0; i < MESH_PARTS; i++)
+        part[i] = mesh_part_label((enum mesh_part)i).text;
     (void)printf("\nwhere the cycles went, all PEs:\n");
     TRY(print_shares(state, e->state, MESH_PE_STATES, e->pe_cycles));
     (void)printf("critical path, %lld cycles:\n", (long long)e->critical.cycles);

@@ -29,6 +29,15 @@ struct chats {
     int64_t n, room;
 };
 
+/* NULL: there is none of that name. */
+static const struct data_chat_template *template_of(const char *name)
+{
+    const struct data_chat_template *t;
+    for (int i = 0; (t = data_chat_template_at(i)); i++)
+        if (!strcmp(t->name, name)) return t;
+    return NULL;
+}
+
 static enum wsc_err check(const struct chats *c, const char *name)
 {
     const struct data_make *m = c->make;
@@ -231,7 +240,7 @@ static enum wsc_err run(struct chats *c, const char *name)
 
 enum wsc_err data_make_chats(const struct data_make *make, const char *name, struct data_made *made)
 {
-    struct chats c = {.make = make, .template = data_chat_template_find(name), .made = made};
+    struct chats c = {.make = make, .template = template_of(name), .made = made};
     *made = (struct data_made){0};
     const enum wsc_err rc = run(&c, name);
     data_chat_fini(&c.chat[0]);

@@ -32,11 +32,10 @@ static const struct data_chat_template templates[] = {
 };
 static const char *const role_names[] = {"system", "user", "assistant"};
 
-const struct data_chat_template *data_chat_template_find(const char *name)
+const struct data_chat_template *data_chat_template_at(int i)
 {
-    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
-        if (!strcmp(templates[i].name, name)) return &templates[i];
-    return NULL;
+    const int n = (int)(sizeof templates / sizeof *templates);
+    return i >= 0 && i < n ? &templates[i] : NULL;
 }
 
 void data_chat_fini(struct data_chat *chat)

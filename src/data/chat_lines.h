@@ -14,8 +14,8 @@ struct data_chat_template {
         const char *before, *after;
     } role[DATA_CHAT_N_ROLES];
 };
-/** The template @p name; NULL: there is none. */
-const struct data_chat_template *data_chat_template_find(const char *name);
+/** Template @p i, in the order of DATA_CHAT_TEMPLATES; NULL: there is none. */
+const struct data_chat_template *data_chat_template_at(int i);
 
 /** The tokens of a chat. */
 struct data_chat {

@@ -16,18 +16,31 @@
 
 enum { LEG_BYTES = 1 << 29, MIN_LEGS = 8, MAX_LEGS = 1 << 16 };
 
-const char *mesh_pe_state_name(enum mesh_pe_state state)
+struct mesh_label mesh_pe_state_label(enum mesh_pe_state state)
 {
-    static const char *const name[] = {"compute",         "scalar",         "set_up",
-                                       "wait_for_output", "wait_for_input", "idle"};
-    return name[state];
+    static const struct mesh_label label[] = {
+        [MESH_PE_COMPUTES] = {"compute", "compute"},
+        [MESH_PE_SCALAR] = {"scalar", "scalar code"},
+        [MESH_PE_SETS_UP] = {"set_up", "set-up"},
+        [MESH_PE_WAITS_FOR_OUT] = {"wait_for_output", "waits for output"},
+        [MESH_PE_WAITS_FOR_IN] = {"wait_for_input", "waits for input"},
+        [MESH_PE_IDLE] = {"idle", "idle"},
+    };
+    return label[state];
 }
 
-const char *mesh_part_name(enum mesh_part part)
+struct mesh_label mesh_part_label(enum mesh_part part)
 {
-    static const char *const name[] = {"compute", "set_up", "scalar", "ramp",
-                                       "hops",    "queues", "edge"};
-    return name[part];
+    static const struct mesh_label label[] = {
+        [MESH_PART_COMPUTE] = {"compute", "compute"},
+        [MESH_PART_SETUP] = {"set_up", "set-up"},
+        [MESH_PART_SCALAR] = {"scalar", "scalar code"},
+        [MESH_PART_RAMP] = {"ramp", "ramps"},
+        [MESH_PART_HOPS] = {"hops", "hops"},
+        [MESH_PART_QUEUES] = {"queues", "queues"},
+        [MESH_PART_EDGE] = {"edge", "edge"},
+    };
+    return label[part];
 }
 
 /* ---- one run --------------------------------------------------------------------------------- */

@@ -164,21 +164,13 @@ static double sequential(const struct at *a)
     return node_value(a->schedule, a->node->first_child + i, a->t - began);
 }
 
-/* Initial value of the first scheduler below node i: what a chain multiplies is relative to it. */
-static double initial_of(const struct zoo_schedule *s, int i)
-{
-    while (s->node[i].n_children)
-        i = s->node[i].first_child;
-    return s->node[i].initial;
-}
-
 /* The product of all members, each relative to its initial value. */
 static double chained(const struct at *a)
 {
     const int first = a->node->first_child;
     double value = node_value(a->schedule, first, a->t);
     for (int i = first + 1; i < first + a->node->n_children; i++)
-        value *= node_value(a->schedule, i, a->t) / initial_of(a->schedule, i);
+        value *= node_value(a->schedule, i, a->t) / zoo_schedule_initial(a->schedule, i);
     return value;
 }
 

@@ -277,12 +277,11 @@ static void check_one_cycle(const struct reading *r, const struct conf_node *map
 
 static void read_node(const struct reading *r, const struct conf_node *node, int at);
 
-/* First value of a schedule, by which a chain divides. */
-static double initial_of(const struct zoo_schedule *s, int at)
+double zoo_schedule_initial(const struct zoo_schedule *schedule, int node)
 {
-    while (s->node[at].n_children)
-        at = s->node[at].first_child;
-    return s->node[at].initial;
+    while (schedule->node[node].n_children)
+        node = schedule->node[node].first_child;
+    return schedule->node[node].initial;
 }
 
 /* The members of a chain except the first must not begin with 0, because the chain divides by it.
@@ -291,7 +290,7 @@ static void check_chain(const struct reading *r, const struct conf_node *list,
                         const struct zoo_schedule_node *node)
 {
     for (int i = 1; i < node->n_children; i++)
-        if (!(initial_of(r->schedule, node->first_child + i) > 0))
+        if (!(zoo_schedule_initial(r->schedule, node->first_child + i) > 0))
             wrong(r, list->entry[i].value,
                   "a chain multiplies by value / initial value: the initial value must not be 0");
 }

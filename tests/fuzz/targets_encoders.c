@@ -167,7 +167,8 @@ static enum wsc_err read_chats(struct data_stream *stream, const struct data_mak
 {
     bool found = true, pair = false;
     while (found) {
-        TRY(data_chat_read(stream, data_chat_template_find("chatml"), make, chat, &found, &pair));
+        TRY(data_chat_read(stream, data_chat_template_at(1 /* chatml */), make, chat, &found,
+                           &pair));
         for (int i = 0; found && i < (pair ? 2 : 1); i++)
             for (int64_t t = 0; t < chat[i].n; t++)
                 fuzz_check(chat[i].id[t] >= 0 && chat[i].id[t] <= 256, "an id of no byte");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Chats as samples: which places are learned, where a chat is cut and padded, what is refused. */
+#include "../../../src/data/chat_lines.h"
 #include "../../support/case_files.h"
 #include "../../support/test.h"
 
@@ -110,6 +111,17 @@ TEST(chats, answers_alone_are_learned)
     CU_ASSERT(b->input_ids[6] == 7);
     data_batch_destroy(&b);
     remove_all(dir);
+}
+
+/* The words of --chat_template stand in the order of the templates. */
+TEST(chats, words_of_options_are_the_templates)
+{
+    const struct data_chat_template *t;
+    char words[80] = "";
+    for (int i = 0; (t = data_chat_template_at(i)); i++)
+        (void)snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s", i ? " " : "",
+                       t->name);
+    T_STR(words, DATA_CHAT_TEMPLATES);
 }
 
 /* A chat is cut after T + 1 tokens; without an answer before that it is left out. */

@@ -127,6 +127,27 @@ static void check_run(const char *kernel, struct programs_case *c)
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }
 
+/* Each state and each part has two names of its own: one in JSON, one in tables. */
+TEST(mesh_watch, names_differ)
+{
+    for (int i = 0; i < MESH_PE_STATES; i++)
+        for (int k = 0; k <= i; k++) {
+            const struct mesh_label a = mesh_pe_state_label((enum mesh_pe_state)i);
+            const struct mesh_label b = mesh_pe_state_label((enum mesh_pe_state)k);
+            CU_ASSERT(a.key && a.text && (strcmp(a.key, b.key) == 0) == (i == k));
+            CU_ASSERT((strcmp(a.text, b.text) == 0) == (i == k));
+        }
+    for (int i = 0; i < MESH_PARTS; i++)
+        for (int k = 0; k <= i; k++) {
+            const struct mesh_label a = mesh_part_label((enum mesh_part)i);
+            const struct mesh_label b = mesh_part_label((enum mesh_part)k);
+            CU_ASSERT(a.key && a.text && (strcmp(a.key, b.key) == 0) == (i == k));
+            CU_ASSERT((strcmp(a.text, b.text) == 0) == (i == k));
+        }
+    T_STR(mesh_pe_state_label(MESH_PE_WAITS_FOR_IN).key, "wait_for_input");
+    T_STR(mesh_part_label(MESH_PART_RAMP).text, "ramps");
+}
+
 TEST(mesh_watch, every_cycle_has_one_state_and_one_cause)
 {
     static const struct {
