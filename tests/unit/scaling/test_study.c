@@ -735,8 +735,7 @@ TEST(scaling_sparsity, a_training_takes_the_mean_of_its_schedule)
 }
 
 /* Jitter comes in opposite pairs of steps, so that the mean of one system stays what it is without
- * jitter, at places of the run that would be odd too: eighths of 1000 steps begin at 62, 187, ...
- */
+ * jitter, at places of the run that would be odd too: 187, 437, .. of 1000 steps. */
 TEST(scaling_sparsity, jitter_keeps_the_mean_of_one_system)
 {
     struct scaling_row row[2];
