@@ -468,7 +468,7 @@ int64_t hw_packet_ps(const struct hw *hw, int64_t rate_bytes_per_s);
 /** Rate of a link without @p lost of its planes, bytes/s, at least 1. @p rate_bytes_per_s: rate on
  *  all planes. 0 <= @p lost < planes. */
 int64_t hw_rate_without_planes(const struct hw *hw, int64_t rate_bytes_per_s, int64_t lost);
-/** Power of the whole cluster with @p n_csx wafers, their SwarmX tree and all MemoryX shards, W.
+/** Power of the cluster with @p n_csx wafers, their SwarmX tree and the shards of hw->cluster, W.
  * The energy of a step is this power times its duration. */
 double hw_cluster_power_w(const struct hw *hw, int64_t n_csx);
 

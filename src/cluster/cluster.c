@@ -169,10 +169,11 @@ static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster)
     return c->values ? check_host_memory(c) : WSC_OK;
 }
 
-/* Servers of a system, and processes of its input workers, that the params ask for. */
+/* Servers, and processes of input workers, that the params ask for. */
 static void apply_servers(struct hw_machine *out, const struct zoo_params *params)
 {
     const struct zoo_runconfig *rc = &params->runconfig;
+    out->memoryx.shards = cluster_n_shards(params, out);
     out->input.loaders = params->train_input.num_workers;
     out->input.eval_loaders = params->eval_input.num_workers;
     out->input.packed = params->train_input.use_vsl;

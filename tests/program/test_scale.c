@@ -707,3 +707,22 @@ TEST(scale, evaluations_after_fractions_of_a_training)
     T_NEAR(eval_s[1] / eval_s[0], 4, 1e-9);
     T_NEAR(eval_s[2], 0, 0);
 }
+
+/* Shards that the params leave unused have no power: the files of the sweep are those of a machine
+ * with as many shards. */
+TEST(scale, unused_shards_have_no_energy)
+{
+    static const char *const sets[] = {"--set runconfig.num_wgt_servers=3",
+                                       "--set cluster.memoryx.shards=3"};
+    char *csv[2];
+    for (int i = 0; i < 2; i++) {
+        const char *dir = job_path("unused_shards");
+        CU_ASSERT_FATAL(spawn_ok("\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1,2 "
+                                 "%s --out %s",
+                                 sets[i], dir));
+        csv[i] = read_in(dir, "scaling.csv");
+    }
+    T_STR(csv[0], csv[1]);
+    wsc_free(csv[0]);
+    wsc_free(csv[1]);
+}
