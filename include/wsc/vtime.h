@@ -187,7 +187,7 @@ struct vtime vtime_record_join(struct vtime_recorder *r, struct vtime a, struct 
                                int64_t delay_ps, enum vtime_part part);
 /** Append an event that waits for @p n times, @p stride of them apart. */
 struct vtime vtime_record_list(struct vtime_recorder *r, const struct vtime *t, int n, int stride);
-/** Append a bar with the current label; NULL @p r allowed. */
+/** Append a bar with the current label; it must not end before it begins. NULL @p r allowed. */
 void vtime_record_bar(struct vtime_recorder *r, const struct vtime_bar *bar);
 
 /** The time at which all of @p in (@p n >= 1) have happened and their delays have passed. Recorded

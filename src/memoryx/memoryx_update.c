@@ -65,7 +65,8 @@ static int shared_with(const struct model *model, int stage)
     return first;
 }
 
-/* Without a step boundary (effects), weights are ready as soon as their gradient is. */
+/* Without a step boundary (effects), weights are ready as soon as their gradient is, and the update
+ * ends with the last one. */
 static void update_at_once(struct memoryx *mx)
 {
     const int n = mx->net->model->n_stages;
@@ -81,6 +82,7 @@ static void update_at_once(struct memoryx *mx)
         const int first = shared_with(mx->net->model, s);
         if (first < s) mx->times.ready[s] = mx->times.ready[first];
     }
+    mx->times.updating = mx->times.reduced;
 }
 
 /* If the update waits for the norm or for sums over whole tensors, stages are updated in the order
@@ -270,8 +272,9 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
     else
         update_at_once(mx);
     pause_for_checkpoint(mx, step);
-    const struct vtime_bar bar = {
-        .kind = VTIME_BAR_UPDATE, .begin = mx->times.reduced, .end = mx->times.updating};
+    const struct vtime_bar bar = {.kind = VTIME_BAR_UPDATE,
+                                  .begin = mx->times.reduced,
+                                  .end = vtime_max(mx->times.updating, mx->times.reduced)};
     vtime_record_bar(r, &bar);
     if (!mx->pass->values) return WSC_OK;
     TRY(memoryx_report_masks(mx, step));

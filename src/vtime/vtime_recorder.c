@@ -131,6 +131,8 @@ struct vtime vtime_record_list(struct vtime_recorder *r, const struct vtime *t, 
 void vtime_record_bar(struct vtime_recorder *r, const struct vtime_bar *bar)
 {
     if (!r) return;
+    WSC_CHECK(bar->begin.ps <= bar->end.ps, "a bar of kind %d begins at %lld ps, ends at %lld ps",
+              (int)bar->kind, (long long)bar->begin.ps, (long long)bar->end.ps);
     void *items = r->bar;
     const bool room = make_room(r, &items, r->n_bars, 1, &r->bars_size, sizeof *r->bar);
     r->bar = items;

@@ -208,3 +208,15 @@ TEST(traces, one_that_ends_early_says_so)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "a trace has at most 120000 events"));
     spawn_free(&r);
 }
+
+/* Without a step boundary the update of a shard ends when its last gradient has arrived. */
+TEST(traces, no_bar_ends_before_it_begins)
+{
+    const char *dir = run_twice("no_boundary", "--num_steps 3 --numerics none "
+                                               "--set cluster.effects.boundary=false");
+    char *trace = read_file(dir, "t.json");
+    CU_ASSERT_PTR_NOT_NULL(strstr(trace, "\"update"));
+    CU_ASSERT_PTR_NULL(strstr(trace, "\"dur\": -"));
+    CU_ASSERT_PTR_NULL(strstr(trace, ".-"));
+    wsc_free(trace);
+}

@@ -6,6 +6,10 @@
 #include <wsc/mem.h>
 #include <wsc/vtime.h>
 
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
 /* A message of 2 bytes over 1000 bytes/s: start when both it is ready and the link is free, left
  * 2e9 ps after; the receiver has the arrivals as events of its own, 5 ps later. */
 static struct vtime_span send_one(struct vtime_recorder *sender, struct vtime_recorder *receiver,
@@ -92,4 +96,24 @@ TEST(vtime_recorder, times_do_not_depend_on_it)
     vtime_recorder_fini(&taken);
     vtime_recorder_fini(&r);
     T_EQ(wsc_mem_in_use(WSC_MEM_TIMELINE), 0);
+}
+
+/* The bar ends 1 ps before it begins. */
+static int record_backwards(void *arg)
+{
+    struct vtime_recorder r;
+    const struct vtime_bar bar = {.kind = VTIME_BAR_UPDATE, .begin = {.ps = 8}, .end = {.ps = 7}};
+    (void)arg;
+    vtime_recorder_init(&r, 0);
+    vtime_record_bar(&r, &bar);
+    vtime_recorder_fini(&r);
+    return 0;
+}
+
+TEST(vtime_recorder, a_bar_ends_after_it_begins)
+{
+    char text[1000];
+    const int status = test_in_child(record_backwards, NULL, text, sizeof text);
+    CU_ASSERT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    CU_ASSERT(strstr(text, "begins at 8 ps, ends at 7 ps") != NULL);
 }
