@@ -152,3 +152,18 @@ const char *job_pairs(void)
         dir, dir, dir));
     return dir;
 }
+
+long long job_performance(const char *dir, const char *key, int n)
+{
+    char path[200], line[400], quoted[48];
+    long long value = -1;
+    (void)snprintf(path, sizeof path, "%s/performance.json", dir);
+    (void)snprintf(quoted, sizeof quoted, "\"%s\": ", key);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f) && n >= 0) {
+        const char *at = strstr(line, quoted);
+        if (at && !n--) value = strtoll(at + strlen(quoted), NULL, 10);
+    }
+    if (f) (void)fclose(f);
+    return value;
+}

@@ -29,4 +29,6 @@ bool job_read(const char *dir, struct job_metrics *m);
 /** Same losses, norms, rates and hashes at the same steps; prints the first difference. */
 bool job_same_values(const struct job_metrics *a, const struct job_metrics *b);
 bool job_same_times(const struct job_metrics *a, const struct job_metrics *b);
+/** The n-th number named @p key, from 0, in DIR/performance.json; -1 when it is not there. */
+long long job_performance(const char *dir, const char *key, int n);
 #endif

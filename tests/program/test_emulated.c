@@ -6,7 +6,6 @@
 #include "spawn.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define THIRTY "--max_steps 30 --num_csx 8 --set runconfig.checkpoint_steps=10 "
@@ -232,22 +231,6 @@ TEST(emulated_faults, a_straggler_for_some_steps)
 
 /* ---- cost ------------------------------------------------------------------------------------ */
 
-/* The n-th number named @p key, from 0, in DIR/performance.json; -1 when it is not there. */
-static long long performance(const char *dir, const char *key, int n)
-{
-    char path[200], line[400], quoted[48];
-    long long value = -1;
-    (void)snprintf(path, sizeof path, "%s/performance.json", dir);
-    (void)snprintf(quoted, sizeof quoted, "\"%s\": ", key);
-    FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof line, f) && n >= 0) {
-        const char *at = strstr(line, quoted);
-        if (at && !n--) value = strtoll(at + strlen(quoted), NULL, 10);
-    }
-    if (f) (void)fclose(f);
-    return value;
-}
-
 /* What a run says of a fault is what a run without the fault takes less. */
 TEST(emulated_faults, the_cost_is_the_difference_of_two_runs)
 {
@@ -259,18 +242,18 @@ TEST(emulated_faults, the_cost_is_the_difference_of_two_runs)
     (void)snprintf(options, sizeof options, THIRTY "--numerics none %s%s%s", fault[0], fault[1],
                    fault[2]);
     CU_ASSERT_FATAL(run_in(dir, 3, options));
-    const long long all = performance(dir, "virtual_time_ps", 0);
-    T_EQ(performance(dir, "repeated_tokens", 0), 5LL * 8 * 64);
+    const long long all = job_performance(dir, "virtual_time_ps", 0);
+    T_EQ(job_performance(dir, "repeated_tokens", 0), 5LL * 8 * 64);
     for (int i = 0; i < 3; i++) {
         char other[160];
         (void)snprintf(other, sizeof other, "%s", job_path("without"));
         (void)snprintf(options, sizeof options, THIRTY "--numerics none %s%s", fault[(i + 1) % 3],
                        fault[(i + 2) % 3]);
         CU_ASSERT_FATAL(run_in(other, 1, options));
-        const long long without = performance(other, "virtual_time_ps", 0);
-        T_EQ(performance(dir, "time_ps", i), all);
-        T_EQ(performance(dir, "time_without_ps", i), without);
-        T_EQ(performance(dir, "cost_ps", i), all - without);
+        const long long without = job_performance(other, "virtual_time_ps", 0);
+        T_EQ(job_performance(dir, "time_ps", i), all);
+        T_EQ(job_performance(dir, "time_without_ps", i), without);
+        T_EQ(job_performance(dir, "cost_ps", i), all - without);
         CU_ASSERT(all > without);
     }
 }
