@@ -285,7 +285,7 @@ enum wsc_err job_check_start(const struct job_state *s, const char *path)
 }
 
 /* What @p states, NULL for all, asks for; a file that is not of a run has weights alone, and a run
- * that does not train updates none: another optimizer's file will do. */
+ * that does not train updates none: another optimizer's file will do, and its clock starts at 0. */
 static enum wsc_err load_file(struct job_state *s, struct store_file *file, const char *states)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
@@ -294,7 +294,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
     const bool resumes = resumes_from(file, states);
     struct memoryx_load what = {.weights = asks_for(states, "model"),
                                 .optimizer = resumes && trains,
-                                .times = resumes,
+                                .times = resumes && trains,
                                 .schedule = of_run && trains && asks_for(states, "lr_scheduler"),
                                 .scaler = of_run && trains && asks_for(states, "grad_scaler"),
                                 .masks = of_run && asks_for(states, "sparsity"),

@@ -19,6 +19,48 @@ static const char *run(const char *name, const char *options)
     return dir;
 }
 
+/* ---- without training ------------------------------------------------------------------------ */
+
+/* The number named @p key that @p command prints with --json. */
+static long long printed(const char *command, const char *key)
+{
+    struct spawn_result r;
+    char quoted[48];
+    (void)snprintf(quoted, sizeof quoted, "\"%s\": ", key);
+    spawn_run(&r, "%s --json", command);
+    T_EQ(r.status, 0);
+    const char *at = r.out ? strstr(r.out, quoted) : NULL;
+    const long long value = at ? strtoll(at + strlen(quoted), NULL, 10) : -1;
+    spawn_free(&r);
+    return value;
+}
+
+/* An evaluation and a generation begin with the weights of a checkpoint, not with the clock of the
+ * training: they take the time of a run without values, after a save at a multiple of
+ * checkpoint_steps, where the training pauses, and at the end of a run. */
+TEST(breaks, a_mode_that_does_not_train_has_a_clock_of_its_own)
+{
+    static const struct {
+        const char *mode, *key;
+    } row[] = {{"--mode eval", "virtual_time_ps"},
+               {"--mode generate --prompt_ids 1,2,3 --max_new_tokens 5", "first_token_ps"},
+               {"--mode generate --prompt_ids 1,2,3 --max_new_tokens 5", "virtual_time_ps"}};
+    static const char *const steps[] = {"--num_steps 4 --set runconfig.checkpoint_steps=4",
+                                        "--num_steps 3 --set runconfig.checkpoint_steps=4"};
+    for (int k = 0; k < 2; k++) {
+        const char *dir = run("trained", steps[k]);
+        for (int i = 0; i < 3; i++) {
+            char host[700], none[700];
+            (void)snprintf(host, sizeof host, "%s %s --model_dir %s", job_tiny(), row[i].mode, dir);
+            (void)snprintf(none, sizeof none, "%s %s --numerics none --model_dir %s", job_tiny(),
+                           row[i].mode, job_path("none"));
+            const long long time_ps = printed(none, row[i].key);
+            CU_ASSERT(time_ps > 0);
+            T_EQ(printed(host, row[i].key), time_ps);
+        }
+    }
+}
+
 /* ---- recoveries ------------------------------------------------------------------------------ */
 
 /* A shard reads 16 - 4 bytes of each parameter that trains, the adapters, and the 4 bytes of the
