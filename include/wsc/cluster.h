@@ -195,9 +195,18 @@ struct cluster_change {
  *  (stream_net_form()) when the tree changes. */
 enum wsc_err cluster_faults_enter(struct cluster *c, int64_t step,
                                   struct cluster_change *change) WSC_CHECKED;
-/** Resume after the shards have loaded a checkpoint: the next batch begins @p recovery_ps after @p
- *  lost, the time at which memory was lost. */
-void cluster_faults_restored(struct cluster *c, struct vtime lost, int64_t recovery_ps);
+/** Virtual times of a loss of memory. */
+struct cluster_loss {
+    struct vtime at;    /**< of the loss: the end of the step before it */
+    struct vtime saved; /**< when the checkpoint is complete that is restored; 0: before `at` */
+};
+/** The times of a loss after @p step steps that goes back to the checkpoint of @p saved_step, on
+ *  the shards of this rank; the latest times of all ranks count. */
+struct cluster_loss cluster_faults_lost(const struct cluster *c, int64_t step, int64_t saved_step);
+/** Resume after the shards have loaded a checkpoint: the next batch begins @p recovery_ps after the
+ *  loss, and its weights are ready @p recovery_ps after the checkpoint too. */
+void cluster_faults_restored(struct cluster *c, const struct cluster_loss *lost,
+                             int64_t recovery_ps);
 /** The step of the newest checkpoint after @p step finished steps, by runconfig.checkpoint_steps,
  *  in a training that began at @p origin_step. -1: there is none. */
 int64_t cluster_checkpoint_before(const struct zoo_runconfig *rc, int64_t origin_step,

@@ -118,10 +118,14 @@ enum wsc_err memoryx_spawn_masks(struct memoryx *memoryx) WSC_CHECKED;
 enum wsc_err memoryx_spawn(struct memoryx *memoryx, const struct stream_pass *pass) WSC_CHECKED;
 /** Time at which the newest batch ended on the slowest wafer; 0 before the first one. */
 struct vtime memoryx_now(const struct memoryx *memoryx);
+/** Time at which the newest update of this shard, and the checkpoint after it, are complete. */
+struct vtime memoryx_updated(const struct memoryx *memoryx);
 /** Delay the beginning of the next batch to @p until; called between passes. Messages in flight
- *  keep their times of arrival. @p restored: no message is in flight, because the state comes from
- *  a checkpoint. */
-void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored);
+ *  keep their times of arrival. */
+void memoryx_wait(struct memoryx *memoryx, struct vtime until);
+/** Restart the clock after the state was restored: the next batch begins at @p end, its weights are
+ *  ready at @p ready, and no message is in flight. */
+void memoryx_restart(struct memoryx *memoryx, struct vtime end, struct vtime ready);
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 

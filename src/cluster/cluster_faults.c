@@ -96,17 +96,10 @@ static int64_t shard_bytes(const struct cluster *c)
                             c->machine->n_shards);
 }
 
-static void wait_all(struct cluster *c, struct vtime until, bool restored)
-{
-    for (int m = 0; m < c->machine->n_shards; m++)
-        if (c->memoryx[m]) memoryx_wait(c->memoryx[m], until, restored);
-}
-
 static void recover(struct cluster *c, int64_t ps)
 {
     for (int m = 0; m < c->machine->n_shards; m++)
-        if (c->memoryx[m])
-            memoryx_wait(c->memoryx[m], vtime_add(memoryx_now(c->memoryx[m]), ps), false);
+        if (c->memoryx[m]) memoryx_wait(c->memoryx[m], vtime_add(memoryx_now(c->memoryx[m]), ps));
 }
 
 enum wsc_err cluster_faults_enter(struct cluster *c, int64_t step, struct cluster_change *change)
@@ -132,9 +125,25 @@ enum wsc_err cluster_faults_enter(struct cluster *c, int64_t step, struct cluste
     return WSC_OK;
 }
 
-void cluster_faults_restored(struct cluster *c, struct vtime lost, int64_t recovery_ps)
+/* The checkpoint of an earlier step was complete before the step after it began. */
+struct cluster_loss cluster_faults_lost(const struct cluster *c, int64_t step, int64_t saved_step)
 {
-    wait_all(c, vtime_add(lost, recovery_ps), true);
+    struct cluster_loss lost = {{0}, {0}};
+    for (int m = 0; m < c->machine->n_shards; m++) {
+        if (!c->memoryx[m]) continue;
+        lost.at = vtime_max(lost.at, memoryx_now(c->memoryx[m]));
+        if (step == saved_step) lost.saved = vtime_max(lost.saved, memoryx_updated(c->memoryx[m]));
+    }
+    return lost;
+}
+
+void cluster_faults_restored(struct cluster *c, const struct cluster_loss *lost,
+                             int64_t recovery_ps)
+{
+    const struct vtime end = vtime_add(lost->at, recovery_ps);
+    const struct vtime ready = vtime_add(vtime_max(lost->at, lost->saved), recovery_ps);
+    for (int m = 0; m < c->machine->n_shards; m++)
+        if (c->memoryx[m]) memoryx_restart(c->memoryx[m], end, ready);
 }
 
 int64_t cluster_checkpoint_before(const struct zoo_runconfig *rc, int64_t origin_step, int64_t step)

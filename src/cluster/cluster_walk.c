@@ -46,9 +46,10 @@ static enum wsc_err enter_walk(struct walk *w, bool *goes_on)
     const int64_t saved =
         cluster_checkpoint_before(&c->params->runconfig, w->result->origin_step, w->step);
     WSC_CHECK(saved >= 0, "no checkpoint before step %lld", (long long)w->step);
+    const struct cluster_loss lost = cluster_faults_lost(c, w->step, saved);
     w->result->repeated_steps += w->step - saved;
     w->step = saved;
-    cluster_faults_restored(c, memoryx_now(c->memoryx[0]), change.recovery_ps);
+    cluster_faults_restored(c, &lost, change.recovery_ps);
     return WSC_OK;
 }
 

@@ -147,6 +147,23 @@ static enum wsc_err enter_step(struct job_state *s, int64_t step, struct cluster
     return WSC_OK;
 }
 
+/* Go back to the newest checkpoint; collective. */
+static enum wsc_err go_back(struct job_state *s, int64_t recovery_ps)
+{
+    const int64_t before = s->at.step;
+    const int64_t saved =
+        cluster_checkpoint_before(&s->job->params->runconfig, s->run.origin_step, before);
+    struct cluster_loss lost = cluster_faults_lost(s->cluster, before, saved);
+    lost.at.ps = comm_max(s->comm, lost.at.ps);
+    lost.saved.ps = comm_max(s->comm, lost.saved.ps);
+    TRY(job_restore_again(s, saved));
+    TRY(cluster_make_masks(s->cluster));
+    cluster_faults_restored(s->cluster, &lost, recovery_ps);
+    s->at.repeated_steps += before - saved;
+    job_rate_take_back(&s->log.rate, (before - saved) * s->train.batch.batch_size);
+    return WSC_OK;
+}
+
 /* The weights live in MemoryX: a lost wafer takes nothing with it but its share of the speed.  A
  * lost shard takes the steps since the newest checkpoint, when *@p again is set. */
 static enum wsc_err meet_faults(struct job_state *s, bool *again)
@@ -156,17 +173,7 @@ static enum wsc_err meet_faults(struct job_state *s, bool *again)
     *again = change.memory_lost;
     s->at.recovery_ps += change.recovery_ps;
     job_rate_update(&s->log.rate, 0, change.recovery_ps);
-    if (!*again) return WSC_OK;
-    const struct cluster *c = s->cluster;
-    const int64_t lost = comm_max(s->comm, c->memoryx[0] ? memoryx_now(c->memoryx[0]).ps : 0);
-    const int64_t before = s->at.step;
-    TRY(job_restore_again(
-        s, cluster_checkpoint_before(&s->job->params->runconfig, s->run.origin_step, s->at.step)));
-    TRY(cluster_make_masks(s->cluster));
-    cluster_faults_restored(s->cluster, (struct vtime){.ps = lost}, change.recovery_ps);
-    s->at.repeated_steps += before - s->at.step;
-    job_rate_take_back(&s->log.rate, (before - s->at.step) * s->train.batch.batch_size);
-    return WSC_OK;
+    return *again ? go_back(s, change.recovery_ps) : WSC_OK;
 }
 
 /* The evaluation in which the run before was stopped, on the machine of the step before it.  The

@@ -154,11 +154,25 @@ void memoryx_rewind(struct memoryx *memoryx, struct vtime end)
     memoryx->times.step_end = end;
 }
 
-void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored)
+struct vtime memoryx_updated(const struct memoryx *memoryx)
+{
+    return memoryx->times.updating;
+}
+
+void memoryx_wait(struct memoryx *memoryx, struct vtime until)
 {
     struct memoryx_times *t = &memoryx->times;
     t->step_end = t->reduced = until;
-    t->updating = restored ? until : vtime_max(until, t->updating);
+    t->updating = vtime_max(until, t->updating);
     for (int s = 0; s < memoryx->net->model->n_stages; s++)
-        t->ready[s] = restored ? until : vtime_max(until, t->ready[s]);
+        t->ready[s] = vtime_max(until, t->ready[s]);
+}
+
+void memoryx_restart(struct memoryx *memoryx, struct vtime end, struct vtime ready)
+{
+    struct memoryx_times *t = &memoryx->times;
+    t->step_end = t->reduced = end;
+    t->updating = ready;
+    for (int s = 0; s < memoryx->net->model->n_stages; s++)
+        t->ready[s] = ready;
 }

@@ -82,3 +82,23 @@ TEST(breaks, frozen_tensors_have_no_optimizer_state)
     T_EQ(job_performance(lora, "recovery_ps", 0),
          detection + (12 * adapters + 4 * all) * SECOND / 1000);
 }
+
+/* A loss in the step after a checkpoint waits until the checkpoint is complete and reads it then:
+ * it costs the recovery, with values, without, on ranks and across a restart. */
+TEST(breaks, a_loss_waits_for_the_checkpoint_that_it_restores)
+{
+#define AFTER                                                                                      \
+    "--max_steps 6 --num_csx 2 --set runconfig.checkpoint_steps=2 --set cluster.jitter=0 "         \
+    "--set cluster.checkpoint.rate=1000params/s --fault lost_shard:shard=0,from=3 "
+    struct job_metrics values = {0}, none = {0}, resumed = {0};
+    const char *dir = run("after_none", AFTER "--numerics none");
+    CU_ASSERT_FATAL(job_read(dir, &none));
+    CU_ASSERT(job_performance(dir, "recovery_ps", 0) > 40 * SECOND);
+    T_EQ(job_performance(dir, "cost_ps", 0), job_performance(dir, "recovery_ps", 0));
+    dir = job_path("after");
+    CU_ASSERT_FATAL(spawn_ok("mpirun --quiet -n 3 %s --model_dir %s " AFTER, job_tiny(), dir));
+    CU_ASSERT(job_read(dir, &values) && job_same_times(&values, &none));
+    dir = run("after_resumed", AFTER "--num_steps 2");
+    CU_ASSERT_FATAL(spawn_ok("%s --model_dir %s " AFTER, job_tiny(), dir));
+    CU_ASSERT(job_read(dir, &resumed) && job_same_times(&resumed, &none));
+}
