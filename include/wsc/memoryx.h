@@ -68,7 +68,10 @@ struct memoryx_batch {
     int64_t mask_step; /**< updates that masks count, this step included; see kept */
     /** weights_hash is set: trace_hash of the params. */
     bool has_hash;
-    uint64_t weights_hash;            /**< hash of all parameters, after the update */
+    uint64_t weights_hash; /**< hash of all parameters, after the update */
+    /** TRAIN: time from `end` until the checkpoint of this step is written, when an evaluation
+     *  follows; in neither time_ps nor breakdown. */
+    int64_t pause_ps;
     struct vtime end;                 /**< of the batch on the slowest wafer */
     int64_t time_ps;                  /**< time since the end of the previous batch */
     struct vtime_breakdown breakdown; /**< where the time went; adds up to time_ps */

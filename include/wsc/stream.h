@@ -234,6 +234,9 @@ struct stream_pass {
     /** TRAIN: steps of the run before its masks began to count, less those that they counted in
      *  another run. */
     int64_t uncounted;
+    /** TRAIN: number of finished steps after which an evaluation follows, at most the end of the
+     *  pass; 0: none. */
+    int64_t eval_step;
     bool values;  /**< messages have payloads; false: sizes only */
     bool squares; /**< TRAIN with values: times carry squares of the micro-shards' gradients */
     bool scores;  /**< EVAL with values, micro-shards of one sample: times carry struct

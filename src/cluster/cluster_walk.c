@@ -21,7 +21,7 @@ struct walk {
 static enum wsc_err add_time(void *ctx, const struct memoryx_batch *batch)
 {
     struct cluster_dry_run *r = ctx;
-    r->time_ps += batch->time_ps;
+    r->time_ps += batch->time_ps + batch->pause_ps;
     return WSC_OK;
 }
 

@@ -94,6 +94,16 @@ static void show_progress(const struct job_state *s, const struct memoryx_batch 
                     s->run.last_step - s->run.first_step, note);
 }
 
+/* The step as the training has it: with the checkpoint that an evaluation after it waits for. */
+static struct memoryx_batch with_pause(const struct memoryx_batch *b)
+{
+    struct memoryx_batch all = *b;
+    all.end = vtime_add(b->end, b->pause_ps);
+    all.time_ps += b->pause_ps;
+    all.breakdown.boundary_ps += b->pause_ps;
+    return all;
+}
+
 static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_batch *b)
 {
     const int64_t every = s->job->params->runconfig.log_steps;
@@ -281,7 +291,8 @@ enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch)
         on_eval_batch(s, batch);
         return WSC_OK;
     }
-    return on_train_batch(s, batch);
+    const struct memoryx_batch step = with_pause(batch);
+    return on_train_batch(s, &step);
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */

@@ -36,12 +36,25 @@ static int64_t next_stop(const struct job_state *s)
     return stop;
 }
 
+static bool is_due(const struct job_state *s, int64_t step, int64_t every)
+{
+    return step == s->run.last_step || (every > 0 && step % every == 0);
+}
+
+static bool evaluates_after(const struct job_state *s, int64_t step)
+{
+    const int64_t every = job_eval_every(s);
+    return every && is_due(s, step, every);
+}
+
 static enum wsc_err train_steps(struct job_state *s, int64_t n_steps)
 {
     const struct zoo_optimizer *optimizer = &s->job->params->optimizer;
+    const int64_t end = s->at.step + n_steps;
     const struct stream_pass pass = {.mode = STREAM_TRAIN,
                                      .first_step = s->at.step,
                                      .uncounted = s->at.uncounted,
+                                     .eval_step = evaluates_after(s, end) ? end : 0,
                                      .n_steps = n_steps,
                                      .first_sample = s->at.samples,
                                      .batch = s->train.batch,
@@ -70,21 +83,15 @@ static enum wsc_err train_to(struct job_state *s, int64_t stop)
     return WSC_OK;
 }
 
-static bool is_due(const struct job_state *s, int64_t every)
-{
-    return s->at.step == s->run.last_step || (every > 0 && s->at.step % every == 0);
-}
-
 static enum wsc_err after_training(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     if (s->job->dump_gradients && s->job->values && s->at.step == s->run.first_step + 1)
         TRY(job_dump_gradients(s));
     /* First the evaluation: a run that resumes from the checkpoint does not repeat it. */
-    const int64_t every = job_eval_every(s);
-    if (every && is_due(s, every)) TRY(job_evaluate(s));
+    if (evaluates_after(s, s->at.step)) TRY(job_evaluate(s));
     if (!s->job->values) return WSC_OK;
-    if (rc->checkpoint_steps > 0 && is_due(s, rc->checkpoint_steps)) return job_save(s);
+    if (rc->checkpoint_steps > 0 && is_due(s, s->at.step, rc->checkpoint_steps)) return job_save(s);
     return s->at.step == s->run.last_step ? job_check_weights(s) : WSC_OK;
 }
 

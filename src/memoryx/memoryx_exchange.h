@@ -10,7 +10,8 @@ enum {
     MEMORYX_ROUND_FIRST,
     MEMORYX_ROUND_SECOND,
     MEMORYX_ROUND_HASH,
-    MEMORYX_ROUND_SELECT /* masks, before the first step or after an update */
+    MEMORYX_ROUND_SELECT, /* masks, before the first step or after an update */
+    MEMORYX_ROUND_PAUSE   /* before an evaluation that waits for a checkpoint */
 };
 
 struct memoryx_round {

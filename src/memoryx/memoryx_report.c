@@ -72,9 +72,9 @@ enum wsc_err memoryx_finish_loss(struct memoryx *mx, int64_t step)
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
-static enum wsc_err check_end(const struct memoryx *mx, int64_t step)
+enum wsc_err memoryx_check_time(const struct memoryx *mx, int64_t step, struct vtime end)
 {
-    if (mx->batch.end.ps < VTIME_END || mx->shard) return WSC_OK;
+    if (end.ps < VTIME_END || mx->shard) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CAPACITY,
                                   "step %lld: the virtual time is beyond 106 days, which is what "
                                   "its 64 bits of picoseconds hold",
@@ -119,7 +119,7 @@ enum wsc_err memoryx_take_times(struct memoryx *mx, int64_t step)
     enum wsc_err rc = take_scores(mx, step, msg.payload);
     if (!rc) rc = take_classes(mx, msg.payload);
     comm_buf_unref(&msg.payload);
-    return rc ? rc : check_end(mx, step);
+    return rc ? rc : memoryx_check_time(mx, step, batch->end);
 }
 
 /* ---- the end of a batch ---------------------------------------------------------------------- */

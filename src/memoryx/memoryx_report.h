@@ -12,6 +12,8 @@ enum wsc_err memoryx_take_losses(struct memoryx *mx, const struct stream_at *at)
 enum wsc_err memoryx_finish_loss(struct memoryx *mx, int64_t step);
 /* Receive the end of the step with its time by parts, and the squares for the noise scale. */
 enum wsc_err memoryx_take_times(struct memoryx *mx, int64_t step);
+/* An error on shard 0 if @p end, a time of step @p step, is beyond the end of virtual time. */
+enum wsc_err memoryx_check_time(const struct memoryx *mx, int64_t step, struct vtime end);
 /* Pass the batch to the hook and let the sending program start the next step. */
 enum wsc_err memoryx_finish_batch(struct memoryx *mx, int64_t step);
 /* Receive the texts that wafers generated and pass them to the hook. */

@@ -12,6 +12,7 @@
 #include "memoryx_loss_scale.h"
 #include "memoryx_noise_scale.h"
 #include "memoryx_norms.h"
+#include "memoryx_pause.h"
 #include "memoryx_regrow.h"
 #include "memoryx_rule.h"
 #include "memoryx_selected.h"
@@ -101,24 +102,6 @@ static void keep_time(struct memoryx *mx, int64_t step, bool waits, struct vtime
         struct vtime *ready = &mx->times.ready[s];
         *ready = vtime_join(comm_recorder(mx->net->comm), *ready, mx->times.ready[first]);
     }
-}
-
-/* Weights are not sent until a checkpoint is written, with and without values. The checkpoint at
- * the end of a run delays nothing. */
-static void pause_for_checkpoint(struct memoryx *mx, int64_t step)
-{
-    const int64_t every = mx->config.params->runconfig.checkpoint_steps;
-    struct vtime_recorder *r = comm_recorder(mx->net->comm);
-    if (every <= 0 || (step + 1) % every) return;
-    const struct model *model = mx->net->model;
-    const int64_t ps = vtime_duration_ps(model->n_params + model->n_reference,
-                                         mx->net->hw->cluster->checkpoint.rate_params_per_s);
-    if (!ps) return;
-    const int n = model->n_stages;
-    const struct vtime updated = vtime_latest_of(r, mx->times.ready, n);
-    mx->times.updating = vtime_after(r, updated, ps, VTIME_CHECKPOINT);
-    for (int s = 0; s < n; s++)
-        mx->times.ready[s] = mx->times.updating;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -271,7 +254,7 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
         keep_time(mx, step, update_waits(mx->config.params, mx->net->model), known);
     else
         update_at_once(mx);
-    pause_for_checkpoint(mx, step);
+    TRY(memoryx_pause(mx, step));
     const struct vtime_bar bar = {.kind = VTIME_BAR_UPDATE,
                                   .begin = mx->times.reduced,
                                   .end = vtime_max(mx->times.updating, mx->times.reduced)};

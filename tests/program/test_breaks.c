@@ -61,6 +61,83 @@ TEST(breaks, a_mode_that_does_not_train_has_a_clock_of_its_own)
     }
 }
 
+/* ---- checkpoints and evaluations ------------------------------------------------------------- */
+
+/* Sum of the numbers named @p key over the lines of training steps in DIR/metrics.jsonl. */
+static long long sum_of_steps(const char *dir, const char *key)
+{
+    char path[200], line[4000], quoted[48];
+    long long sum = 0;
+    (void)snprintf(path, sizeof path, "%s/metrics.jsonl", dir);
+    (void)snprintf(quoted, sizeof quoted, "\"%s\": ", key);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *at = strstr(line, quoted);
+        if (at) sum += strtoll(at + strlen(quoted), NULL, 10);
+    }
+    if (f) (void)fclose(f);
+    return sum;
+}
+
+/* Lines of steps add up to the totals of the run. */
+static void check_sums(const char *dir)
+{
+    T_EQ(sum_of_steps(dir, "step_time_ps"), job_performance(dir, "virtual_time_ps", 0));
+    T_EQ(sum_of_steps(dir, "boundary"), job_performance(dir, "boundary", 0));
+}
+
+/* Time between the end of step @p i, from 1, and the beginning of the next: the evaluation. */
+static long long between(const struct job_metrics *m, int i)
+{
+    return m->step[i].virtual_time_ps - m->step[i].step_time_ps - m->step[i - 1].virtual_time_ps;
+}
+
+#define BREAKS                                                                                     \
+    "--max_steps 6 --num_csx 3 --mode train_and_eval --set runconfig.eval_frequency=2 "            \
+    "--set runconfig.checkpoint_steps=2 --set cluster.jitter=0 "
+#define PAUSES "--set cluster.checkpoint.rate=100000params/s "
+
+/* A checkpoint before an evaluation is part of the step that it follows, after the last step too:
+ * nothing of it is left in the time of the evaluation, which even finds the update done. */
+TEST(breaks, an_evaluation_begins_after_the_checkpoint)
+{
+    struct job_metrics with = {0}, without = {0};
+    const char *dir = run("evaluated", BREAKS PAUSES "--numerics none");
+    CU_ASSERT_FATAL(job_read(dir, &with) && with.n == 6);
+    check_sums(dir);
+    const long long pause_ps = job_performance(dir, "params", 0) * SECOND / 100000;
+    const long long boundary_ps = job_performance(dir, "boundary", 0);
+    dir = run("no_pauses", BREAKS "--numerics none --set cluster.effects.checkpoint=off");
+    CU_ASSERT_FATAL(job_read(dir, &without) && without.n == 6);
+    check_sums(dir);
+    const long long least_ps = job_performance(dir, "boundary", 0) + 3 * pause_ps;
+    CU_ASSERT(boundary_ps > least_ps && boundary_ps < least_ps + pause_ps / 100);
+    for (int i = 2; i < 6; i += 2) {
+        CU_ASSERT(between(&with, i) > between(&without, i) * 95 / 100);
+        CU_ASSERT(between(&with, i) <= between(&without, i));
+        CU_ASSERT(with.step[i - 1].step_time_ps > without.step[i - 1].step_time_ps + pause_ps);
+        CU_ASSERT(with.step[i].step_time_ps < without.step[i].step_time_ps + pause_ps / 100);
+    }
+    CU_ASSERT(with.step[5].step_time_ps > pause_ps);
+}
+
+/* The times are those of any ranks, with values and across a restart, also one at the end of a run
+ * that its last evaluation follows. */
+TEST(breaks, pauses_before_evaluations_are_the_same_everywhere)
+{
+    struct job_metrics none = {0}, values = {0}, resumed = {0};
+    CU_ASSERT_FATAL(job_read(run("breaks_none", BREAKS PAUSES "--numerics none"), &none));
+    const char *dir = job_path("breaks_ranks");
+    CU_ASSERT_FATAL(
+        spawn_ok("mpirun --quiet -n 4 %s --model_dir %s " BREAKS PAUSES, job_tiny(), dir));
+    CU_ASSERT(job_read(dir, &values) && job_same_times(&values, &none));
+    check_sums(dir);
+    dir = run("breaks_resumed", BREAKS PAUSES "--num_steps 4");
+    CU_ASSERT_FATAL(spawn_ok("%s --model_dir %s " BREAKS PAUSES, job_tiny(), dir));
+    CU_ASSERT(job_read(dir, &resumed) && job_same_times(&resumed, &none));
+    CU_ASSERT(job_same_values(&resumed, &values));
+}
+
 /* ---- recoveries ------------------------------------------------------------------------------ */
 
 /* A shard reads 16 - 4 bytes of each parameter that trains, the adapters, and the 4 bytes of the
