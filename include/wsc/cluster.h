@@ -212,15 +212,29 @@ void cluster_faults_restored(struct cluster *c, const struct cluster_loss *lost,
 int64_t cluster_checkpoint_before(const struct zoo_runconfig *rc, int64_t origin_step,
                                   int64_t step);
 
+/** The evaluations of a training. */
+struct cluster_evaluations {
+    int64_t every;     /**< steps between two; below 0: only that after the last step; 0: none */
+    int64_t last_step; /**< of the training */
+    int64_t n_batches; /**< of one evaluation */
+};
+/** True when an evaluation follows step @p step. */
+bool cluster_evaluates_after(const struct cluster_evaluations *evaluations, int64_t step);
 /** Dry run of a training: its virtual time with its faults, computed without values. */
 struct cluster_dry_run {
     int64_t first_step, last_step; /**< steps of the run */
     int64_t origin_step;           /**< where the training began, of which the run may be a part */
     int64_t reached_step;          /**< hw_faults_reached() of the run before; first_step - 1 */
+    int64_t uncounted;             /**< as in struct stream_pass */
     int without;                   /**< as in cluster_faults_plan() */
-    int64_t time_ps;               /**< result: time from the start to the end of the last step */
-    int64_t recovery_ps;           /**< result: part of time_ps for recovery from faults */
-    int64_t repeated_steps;        /**< result: steps repeated after a loss of memory */
+    /** Borrowed, of memoryx_read_times(): the clock of the run before; NULL: it starts at 0. */
+    const int64_t *start_ps;
+    struct cluster_evaluations evaluations;
+    /** The run begins with the evaluation after first_step; it ends before that of last_step. */
+    bool evaluates_first, stops_before_last;
+    int64_t time_ps;        /**< result: time from the start to the end of the run */
+    int64_t recovery_ps;    /**< result: part of time_ps for recovery from faults */
+    int64_t repeated_steps; /**< result: steps repeated after a loss of memory */
 };
 /** Make the dry run @p r in this process, with all roles and no values; not collective. Its virtual
  *  time equals that of the job with values on any number of ranks. Errors: those of

@@ -162,6 +162,12 @@ struct memoryx_load {
  *  fit, names that the model does not know (strict). */
 enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
                           const struct memoryx_load *what) WSC_CHECKED;
+/** Read the virtual times of all shards from a checkpoint for a cluster of @p model with @p
+ * n_shards shards. The caller frees *@p rows; NULL when the file has no times of this model. */
+enum wsc_err memoryx_read_times(struct store_file *file, const struct model *model, int n_shards,
+                                int64_t **rows) WSC_CHECKED;
+/** Set the virtual times of this shard from @p rows of memoryx_read_times(). */
+void memoryx_set_times(struct memoryx *memoryx, const int64_t *rows);
 /** Compare the vocabulary of a checkpoint with that of @p model before memoryx_load(). When they
  *  differ, log what runconfig.new_vocabulary does with the rows. WSC_CONFIG when they differ and @p
  *  optimizer asks for the optimizer state too, because that has the old rows. */

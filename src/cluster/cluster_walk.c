@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A dry run: the steps of a training without values, to see how long they take with faults.
+/* A dry run: a training without values, to see how long it takes with faults.
  *
- * The loop is that of a training (src/job/job.c): enter a step, run to the next change of the
- * machine, go back to the newest checkpoint when memory was lost.  Virtual time does not depend on
+ * The loop is that of a training (src/job/job_training.c): enter a step, run to the next change of
+ * the machine or evaluation, go back to the newest checkpoint when memory was lost. It begins with
+ * the clock of the run before.  Virtual time does not depend on
  * values, so the dry run in one process comes to the time of the job, on any number of ranks.
  * Called by src/job/fault_costs.c. */
 #include <wsc/cluster.h>
 
 #include <wsc/check.h>
 
+/* The work of one kind of pass. */
+struct part {
+    struct cycles_plan plan;
+    struct stream_batch batch;
+};
+
 /* One on its way. */
 struct walk {
     struct cluster *cluster; /* owned */
-    struct cycles_plan plan;
-    struct stream_batch batch;
+    struct part train, eval;
     int64_t step;
     struct cluster_dry_run *result;
 };
+
+bool cluster_evaluates_after(const struct cluster_evaluations *e, int64_t step)
+{
+    return e->every && (step == e->last_step || (e->every > 0 && step % e->every == 0));
+}
 
 static enum wsc_err add_time(void *ctx, const struct memoryx_batch *batch)
 {
@@ -25,10 +36,42 @@ static enum wsc_err add_time(void *ctx, const struct memoryx_batch *batch)
     return WSC_OK;
 }
 
+static enum wsc_err plan_part(const struct walk *w, bool training, struct part *p)
+{
+    const struct zoo_params *params = w->cluster->params;
+    return cluster_plan_batch(w->cluster, training ? &params->train_input : &params->eval_input,
+                              training, &p->plan, &p->batch);
+}
+
 static enum wsc_err plan_walk(struct walk *w)
 {
-    return cluster_plan_batch(w->cluster, &w->cluster->params->train_input, true, &w->plan,
-                              &w->batch);
+    TRY(plan_part(w, true, &w->train));
+    return w->result->evaluations.every ? plan_part(w, false, &w->eval) : WSC_OK;
+}
+
+static enum wsc_err walk_pass(struct walk *w, struct stream_pass *pass, const struct part *p)
+{
+    const struct wafer_work work = {.plan = &p->plan, .seed = cluster_seed(w->cluster->params)};
+    pass->batch = p->batch;
+    return cluster_run_pass(w->cluster, pass, &work);
+}
+
+/* The evaluation after the present step, on the machine of that step. */
+static enum wsc_err evaluate(struct walk *w)
+{
+    struct stream_pass pass = {.mode = STREAM_EVAL,
+                               .updates = w->step - w->result->uncounted,
+                               .n_steps = w->result->evaluations.n_batches};
+    return walk_pass(w, &pass, &w->eval);
+}
+
+/* The run before stopped in this evaluation. */
+static enum wsc_err evaluate_first(struct walk *w)
+{
+    struct cluster_change change = {0};
+    if (w->step > 0) TRY(cluster_faults_enter(w->cluster, w->step - 1, &change));
+    if (change.replan) TRY(plan_walk(w));
+    return evaluate(w);
 }
 
 /* The step begins; *@p goes_on is false when memory was lost: then the walk resumes at an earlier
@@ -53,24 +96,49 @@ static enum wsc_err enter_walk(struct walk *w, bool *goes_on)
     return WSC_OK;
 }
 
-static enum wsc_err walk_steps(struct walk *w)
+/* Where the machine changes, an evaluation follows, or the walk ends. */
+static int64_t next_stop(const struct walk *w)
 {
     const struct cluster_dry_run *r = w->result;
-    const struct wafer_work work = {.plan = &w->plan, .seed = cluster_seed(w->cluster->params)};
-    while (w->step < r->last_step) {
+    const int64_t every = r->evaluations.every, change = hw_faults_next(w->cluster->faults);
+    int64_t stop = change < r->last_step ? change : r->last_step;
+    const int64_t eval = every > 0 ? (w->step / every + 1) * every : stop;
+    return eval < stop ? eval : stop;
+}
+
+/* Steps without a change of the machine, and the evaluation after them. */
+static enum wsc_err walk_on(struct walk *w)
+{
+    const struct cluster_dry_run *r = w->result;
+    const int64_t stop = next_stop(w);
+    const bool evaluates = cluster_evaluates_after(&r->evaluations, stop);
+    struct stream_pass pass = {.mode = STREAM_TRAIN,
+                               .first_step = w->step,
+                               .n_steps = stop - w->step,
+                               .uncounted = r->uncounted,
+                               .eval_step = evaluates ? stop : 0};
+    TRY(walk_pass(w, &pass, &w->train));
+    w->step = stop;
+    if (!evaluates || (stop == r->last_step && r->stops_before_last)) return WSC_OK;
+    return evaluate(w);
+}
+
+static enum wsc_err walk_steps(struct walk *w)
+{
+    if (w->result->evaluates_first) TRY(evaluate_first(w));
+    while (w->step < w->result->last_step) {
         bool goes_on = false;
         TRY(enter_walk(w, &goes_on));
-        if (!goes_on) continue;
-        const int64_t change = hw_faults_next(w->cluster->faults);
-        const struct stream_pass pass = {
-            .mode = STREAM_TRAIN,
-            .first_step = w->step,
-            .n_steps = (change < r->last_step ? change : r->last_step) - w->step,
-            .batch = w->batch};
-        TRY(cluster_run_pass(w->cluster, &pass, &work));
-        w->step += pass.n_steps;
+        if (goes_on) TRY(walk_on(w));
     }
     return WSC_OK;
+}
+
+static void start_clock(struct walk *w)
+{
+    const int64_t *rows = w->result->start_ps;
+    for (int m = 0; rows && m < w->cluster->machine->n_shards; m++)
+        memoryx_set_times(w->cluster->memoryx[m], rows);
 }
 
 enum wsc_err cluster_walk(const struct zoo_params *params, const struct hw_machine *cluster,
@@ -84,6 +152,7 @@ enum wsc_err cluster_walk(const struct zoo_params *params, const struct hw_machi
     if (!rc) rc = cluster_create(&w.cluster, comm, params, cluster, false, &hooks);
     if (!rc) rc = cluster_faults_plan(w.cluster, r->last_step, r->without);
     if (!rc) hw_faults_go_on(w.cluster->faults, r->reached_step);
+    if (!rc) start_clock(&w);
     if (!rc) rc = plan_walk(&w);
     if (!rc) rc = walk_steps(&w);
     cluster_destroy(&w.cluster);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What each fault cost: the run again without it, and without values, as these do not change
- * virtual time.  (With --numerics mesh the run itself simulated cycles; here the analytical model
- * gives them.) */
+/* What each fault cost: the run again without it, with its evaluations, from the clock with which
+ * it began, and without values, as these do not change virtual time.  (With --numerics mesh the run
+ * itself simulated cycles; here the analytical model gives them.) */
 #include "fault_costs.h"
 
 #include <wsc/mem.h>
@@ -13,7 +13,13 @@ static enum wsc_err walk_again(const struct job_state *s, const struct hw_machin
                                   .last_step = s->at.step,
                                   .origin_step = s->run.origin_step,
                                   .reached_step = s->at.reached_step,
-                                  .without = without};
+                                  .uncounted = s->at.uncounted,
+                                  .without = without,
+                                  .start_ps = s->run.start_ps,
+                                  .evaluations = s->run.evaluations,
+                                  .evaluates_first = s->run.evaluates_first,
+                                  .stops_before_last = s->at.eval_due};
+    if (!r->evaluations.n_batches) r->evaluations.every = 0;
     return cluster_walk(s->job->params, cluster, r);
 }
 

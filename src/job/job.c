@@ -63,6 +63,7 @@ static void tear_down(struct job_state *s)
     store_release(s->checkpoint.claim);
     cluster_destroy(&s->cluster);
     wsc_free(s->checkpoint.start_path);
+    wsc_free(s->run.start_ps);
     wsc_free(s->result.fault);
     wsc_free(s->result.carried);
 }

@@ -467,6 +467,15 @@ static enum wsc_err choose_path(struct job_state *s, char **path, enum bond *bon
     return comm_share(s->comm, path, &n_bytes);
 }
 
+/* The clock with which the run begins, for a run like it without a fault. */
+static enum wsc_err note_clock(struct job_state *s, struct store_file *file)
+{
+    const bool goes_on = resumes_from(file, s->checkpoint.start_states) && job_trains(s);
+    if (!goes_on || comm_rank(s->comm) || !s->job->cluster->faults.n) return WSC_OK;
+    return memoryx_read_times(file, s->cluster->model, s->cluster->machine->n_shards,
+                              &s->run.start_ps);
+}
+
 /* Load the checkpoint from which the run begins. */
 static enum wsc_err begin_from(struct job_state *s, const char *path, enum bond bond)
 {
@@ -476,6 +485,7 @@ static enum wsc_err begin_from(struct job_state *s, const char *path, enum bond 
     TRY(store_open(&file, path));
     enum wsc_err rc = load_file(s, file, s->checkpoint.start_states);
     if (!rc) rc = continue_training(s, file, bond);
+    if (!rc) rc = note_clock(s, file);
     store_close(&file);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
 }

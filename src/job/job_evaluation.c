@@ -77,6 +77,7 @@ static enum wsc_err evaluate_until_told(struct job_state *s, const struct vtime 
 {
     int64_t n, at = 0;
     TRY(job_count_eval_batches(s, &n));
+    s->run.evaluations.n_batches = n;
     if (!job_trains(s)) job_record_plan(s, 0, n);
     memset(&s->log.eval, 0, sizeof s->log.eval);
     s->log.eval.n_planned = n;

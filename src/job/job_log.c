@@ -254,6 +254,7 @@ enum wsc_err job_log_eval_end(struct job_state *s)
 {
     if (!s->log.eval.n_batches) return WSC_OK; /* another rank has shard 0 */
     const struct job_evaluation r = summarise(s);
+    s->result.evaluation_ps += r.virtual_time_ps;
     if (s->job->values) {
         job_print_eval_end(&r);
         WSC_INFO("Evaluation completed successfully!");
@@ -395,6 +396,7 @@ static struct job_performance performance(const struct job_state *s)
         p.host_tokens_per_s = (double)(samples * model_tokens(c->model)) / p.host_seconds;
     p.breakdown = s->result.total;
     p.recovery_ps = s->at.recovery_ps;
+    p.evaluation_ps = s->result.evaluation_ps;
     p.fault = s->result.fault;
     p.n_faults = s->result.n_faults;
     if (s->job->params->optimizer.gradient_noise_scale && s->job->values)

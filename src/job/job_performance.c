@@ -52,11 +52,12 @@ static void add_kernels(struct out_json *j, const struct job_performance *p)
     out_json_close_list(j);
 }
 
-/* "faults": the virtual time of the training with all of them, and without this one. */
+/* "faults": the virtual time of the run with all of them, and without this one. */
 static void add_faults(struct out_json *j, const struct job_performance *p)
 {
     if (!p->n_faults) return;
     out_json_int(j, "recovery_ps", p->recovery_ps);
+    out_json_int(j, "evaluation_ps", p->evaluation_ps);
     out_json_open_list(j, "faults");
     for (int i = 0; i < p->n_faults; i++) {
         const struct job_fault_cost *f = &p->fault[i];

@@ -51,6 +51,7 @@ struct job_performance {
                                                      tokens are new ones, rate, global_rate and mfu
                                                      are left out */
     int64_t recovery_ps;                     /**< of virtual_time_ps, recovery from faults */
+    int64_t evaluation_ps;                   /**< of evaluations, beside virtual_time_ps */
     const struct job_fault_cost *fault;      /**< borrowed; none in a sound machine */
     int n_faults;
     struct job_payload payload; /**< of links, where weights are sparse */

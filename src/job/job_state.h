@@ -61,6 +61,11 @@ struct job_bounds {
     int64_t last_step;                 /* last step of this run */
     int64_t planned_last_step;         /* last step of the run that a restart continues, or -1 */
     int64_t num_steps;                 /* requested number of steps; CONF_NULL: up to max_steps */
+    struct cluster_evaluations evaluations; /* n_batches: 0 before the first one */
+    bool evaluates_first; /* the run began with an evaluation in which the one before stopped */
+    /* owned, rank 0 only: virtual times of the shards at the start, if the machine has faults and
+     * the run continues their clock; otherwise NULL */
+    int64_t *start_ps;
 };
 
 /* Progress of the run. */
@@ -125,6 +130,7 @@ struct job_log {
 struct job_result {
     struct vtime_breakdown total;
     int64_t total_time_ps;
+    int64_t evaluation_ps;        /* of complete evaluations */
     struct job_fault_cost *fault; /* owned (n_faults): cost of each fault */
     int n_faults;
     int64_t wafer_rss_bytes, memoryx_rss_bytes, sent_bytes;

@@ -27,7 +27,7 @@ static int64_t next_stop(const struct job_state *s)
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     int64_t stop = s->run.last_step;
     int64_t save = next_multiple(s->at.step, s->job->values ? rc->checkpoint_steps : 0);
-    int64_t eval = next_multiple(s->at.step, job_eval_every(s));
+    int64_t eval = next_multiple(s->at.step, s->run.evaluations.every);
     const int64_t change = hw_faults_next(s->cluster->faults);
     if (change < stop) stop = change;
     if (save < stop) stop = save;
@@ -41,25 +41,20 @@ static bool is_due(const struct job_state *s, int64_t step, int64_t every)
     return step == s->run.last_step || (every > 0 && step % every == 0);
 }
 
-static bool evaluates_after(const struct job_state *s, int64_t step)
-{
-    const int64_t every = job_eval_every(s);
-    return every && is_due(s, step, every);
-}
-
 static enum wsc_err train_steps(struct job_state *s, int64_t n_steps)
 {
     const struct zoo_optimizer *optimizer = &s->job->params->optimizer;
     const int64_t end = s->at.step + n_steps;
-    const struct stream_pass pass = {.mode = STREAM_TRAIN,
-                                     .first_step = s->at.step,
-                                     .uncounted = s->at.uncounted,
-                                     .eval_step = evaluates_after(s, end) ? end : 0,
-                                     .n_steps = n_steps,
-                                     .first_sample = s->at.samples,
-                                     .batch = s->train.batch,
-                                     .values = s->job->values,
-                                     .squares = s->job->values && optimizer->gradient_noise_scale};
+    const struct stream_pass pass = {
+        .mode = STREAM_TRAIN,
+        .first_step = s->at.step,
+        .uncounted = s->at.uncounted,
+        .eval_step = cluster_evaluates_after(&s->run.evaluations, end) ? end : 0,
+        .n_steps = n_steps,
+        .first_sample = s->at.samples,
+        .batch = s->train.batch,
+        .values = s->job->values,
+        .squares = s->job->values && optimizer->gradient_noise_scale};
     const struct wafer_work work = {.plan = &s->train.plan,
                                     .numerics = s->job->numerics,
                                     .source = s->train.source,
@@ -89,7 +84,7 @@ static enum wsc_err after_training(struct job_state *s)
     if (s->job->dump_gradients && s->job->values && s->at.step == s->run.first_step + 1)
         TRY(job_dump_gradients(s));
     /* First the evaluation: a run that resumes from the checkpoint does not repeat it. */
-    if (evaluates_after(s, s->at.step)) TRY(job_evaluate(s));
+    if (cluster_evaluates_after(&s->run.evaluations, s->at.step)) TRY(job_evaluate(s));
     if (!s->job->values) return WSC_OK;
     if (rc->checkpoint_steps > 0 && is_due(s, s->at.step, rc->checkpoint_steps)) return job_save(s);
     return s->at.step == s->run.last_step ? job_check_weights(s) : WSC_OK;
@@ -123,7 +118,7 @@ static void collect_kernels(struct job_state *s)
 /* A training loop continues to the next evaluation. */
 static void begin_loop(struct job_state *s)
 {
-    const int64_t eval = next_multiple(s->at.step, job_eval_every(s));
+    const int64_t eval = next_multiple(s->at.step, s->run.evaluations.every);
     s->log.loop++;
     s->log.loop_end = eval < s->run.last_step ? eval : s->run.last_step;
     WSC_INFO("Starting training loop %d, from global step %lld to %lld", s->log.loop,
@@ -190,6 +185,7 @@ static enum wsc_err repeat_evaluation(struct job_state *s)
     struct cluster_change change;
     if (s->at.step > 0) TRY(enter_step(s, s->at.step - 1, &change));
     TRY(job_evaluate(s));
+    s->run.evaluates_first = true;
     return s->job->params->runconfig.checkpoint_steps > 0 ? job_save(s) : WSC_OK;
 }
 
@@ -231,6 +227,8 @@ enum wsc_err job_train(struct job_state *s)
                     (long long)s->at.step);
     out_progress_at(job_progress_name(s, "train"), 0, s->run.last_step - s->run.first_step, NULL);
     s->log.loop_end = s->at.step;
+    s->run.evaluations.every = job_eval_every(s);
+    s->run.evaluations.last_step = s->run.last_step;
     const enum wsc_err end = train_all(s);
     const bool stopped = end == WSC_INTERRUPTED; /* on all ranks */
     if (end && !stopped) return end;

@@ -22,9 +22,9 @@ enum { NAME_BYTES = 160 };
 /* ---- virtual times: a row per shard ---------------------------------------------------------- */
 
 /* Times: step_end, reduced, updating, and ready of each stage. */
-static int64_t n_times(const struct memoryx *mx)
+static int64_t n_times(const struct model *model)
 {
-    return 3 + mx->net->model->n_stages;
+    return 3 + model->n_stages;
 }
 
 static void pack_times(const struct memoryx *mx, int64_t *row)
@@ -47,7 +47,7 @@ static void unpack_times(struct memoryx *mx, const int64_t *row)
 
 static enum wsc_err save_times(const struct memoryx *mx, struct store_file *file)
 {
-    int64_t *row, n = n_times(mx);
+    int64_t *row, n = n_times(mx->net->model);
     TRY_NEW(row, WSC_MEM_MEMORYX, n);
     pack_times(mx, row);
     enum wsc_err rc = store_write(file, "wsc.virtual_time_ps", mx->shard * n, n, row);
@@ -75,23 +75,41 @@ static enum wsc_err check_times(const struct store_file *file, const int64_t *ps
 }
 
 /* A file with times of another number of stages is of another model: the clock starts at zero. */
-static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
+enum wsc_err memoryx_read_times(struct store_file *file, const struct model *model, int n_shards,
+                                int64_t **out)
 {
     int n_dims;
-    int64_t shape[2], n = n_times(mx), *rows;
+    int64_t shape[2], *rows;
+    const int64_t n = n_times(model);
+    *out = NULL;
     if (!store_has(file, "wsc.virtual_time_ps")) return WSC_OK;
     TRY(store_shape(file, "wsc.virtual_time_ps", &n_dims, shape));
     if (n_dims != 2 || shape[1] != n || shape[0] < 1 || shape[0] > HW_MAX_SHARDS) return WSC_OK;
-    TRY_NEW(rows, WSC_MEM_MEMORYX, shape[0] * n);
+    TRY_NEW(rows, WSC_MEM_MEMORYX, (shape[0] > n_shards ? shape[0] : n_shards) * n);
     enum wsc_err rc = store_read(file, "wsc.virtual_time_ps", STORE_I64, 0, shape[0] * n, rows);
     if (!rc) rc = check_times(file, rows, shape[0] * n);
-    if (!rc) {
-        const bool same = shape[0] == mx->n_shards;
-        if (!same) take_latest_times(rows, shape[0], n);
-        unpack_times(mx, same ? rows + mx->shard * n : rows);
+    if (!rc && shape[0] != n_shards) {
+        take_latest_times(rows, shape[0], n);
+        for (int m = 1; m < n_shards; m++)
+            memcpy(rows + m * n, rows, (size_t)n * sizeof *rows);
     }
-    wsc_free(rows);
+    if (rc) wsc_free(rows);
+    if (!rc) *out = rows;
     return rc;
+}
+
+void memoryx_set_times(struct memoryx *memoryx, const int64_t *rows)
+{
+    unpack_times(memoryx, rows + memoryx->shard * n_times(memoryx->net->model));
+}
+
+static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
+{
+    int64_t *rows;
+    TRY(memoryx_read_times(file, mx->net->model, mx->n_shards, &rows));
+    if (rows) memoryx_set_times(mx, rows);
+    wsc_free(rows);
+    return WSC_OK;
 }
 
 /* ---- saving ---------------------------------------------------------------------------------- */
@@ -196,7 +214,7 @@ static enum wsc_err load_counters(struct memoryx *mx, struct store_file *file,
 enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file)
 {
     const struct model *model = memoryx->net->model;
-    const int64_t times[2] = {memoryx->n_shards, n_times(memoryx)};
+    const int64_t times[2] = {memoryx->n_shards, n_times(model)};
     struct store_counter counter[N_COUNTERS];
     const int n_counters = list_counters(memoryx, NULL, counter);
     for (int i = 0; i < model->n_tensors; i++) {

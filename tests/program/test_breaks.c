@@ -179,3 +179,79 @@ TEST(breaks, a_loss_waits_for_the_checkpoint_that_it_restores)
     CU_ASSERT_FATAL(spawn_ok("%s --model_dir %s " AFTER, job_tiny(), dir));
     CU_ASSERT(job_read(dir, &resumed) && job_same_times(&resumed, &none));
 }
+
+/* ---- costs of faults ------------------------------------------------------------------------- */
+
+/* A run that resumes while a checkpoint is written: the recovery overlaps with the pause, and the
+ * fault costs what it costs an uninterrupted run. */
+TEST(breaks, a_fault_costs_a_resumed_run_as_much)
+{
+#define OVERLAP                                                                                    \
+    "--max_steps 8 --num_csx 6 --set train_input.batch_size=24 --mode train "                      \
+    "--set cluster.jitter=0 --set runconfig.checkpoint_steps=4 "                                   \
+    "--set cluster.checkpoint.rate=2000params/s --fault lost_wafer:wafer=1,from=5 "
+    const char *straight = run("straight", OVERLAP "--numerics none");
+    const char *resumed = run("resumed", OVERLAP "--num_steps 4");
+    CU_ASSERT_FATAL(
+        spawn_ok("mpirun --quiet -n 3 %s --model_dir %s " OVERLAP, job_tiny(), resumed));
+    const long long cost_ps = job_performance(straight, "cost_ps", 0);
+    const long long pause_ps = job_performance(straight, "params", 0) * SECOND / 2000;
+    T_EQ(job_performance(resumed, "cost_ps", 0), cost_ps);
+    CU_ASSERT(cost_ps > 100 * SECOND - pause_ps && cost_ps < 100 * SECOND - pause_ps * 99 / 100);
+}
+
+#define EVALUATED                                                                                  \
+    "--max_steps 8 --num_csx 4 --mode train_and_eval --set runconfig.eval_frequency=3 "            \
+    "--set runconfig.eval_steps=5 --set runconfig.checkpoint_steps=4 "
+#define SLOW "--fault straggler:wafer=0,factor=3 "
+#define GONE "--fault lost_shard:shard=0,from=8 "
+
+/* Time of the run in @p dir with its evaluations. */
+static long long whole_run(const char *dir)
+{
+    return job_performance(dir, "virtual_time_ps", 0) + job_performance(dir, "evaluation_ps", 0);
+}
+
+/* Each evaluation takes longer with the straggler, and the loss of a shard repeats one of them: the
+ * costs have both, with values and without. */
+TEST(breaks, faults_cost_evaluations_too)
+{
+    struct job_metrics m = {0};
+    const char *both = run("both", EVALUATED SLOW GONE "--numerics none");
+    const char *values = run("both_values", EVALUATED SLOW GONE);
+    const char *gone = run("gone", EVALUATED GONE "--numerics none");
+    const char *slow = run("slow", EVALUATED SLOW "--numerics none");
+    for (int i = 0; i < 2; i++) {
+        T_EQ(job_performance(both, "time_ps", i), whole_run(both));
+        T_EQ(job_performance(both, "time_without_ps", i), whole_run(i ? slow : gone));
+        T_EQ(job_performance(values, "cost_ps", i), job_performance(both, "cost_ps", i));
+    }
+    T_EQ(whole_run(values), whole_run(both));
+    CU_ASSERT(job_performance(both, "evaluation_ps", 0) >
+              job_performance(gone, "evaluation_ps", 0));
+    CU_ASSERT(job_performance(both, "evaluation_ps", 0) >
+              job_performance(slow, "evaluation_ps", 0));
+    /* The clock of the run: its last step, and the evaluation after it. */
+    CU_ASSERT_FATAL(job_read(both, &m));
+    CU_ASSERT(whole_run(both) > m.step[m.n - 1].virtual_time_ps);
+}
+
+/* In parts of four steps the times add up: evaluations follow steps 4 and 8 alike. */
+TEST(breaks, costs_of_parts_add_up)
+{
+#define PARTS                                                                                      \
+    "--max_steps 8 --num_csx 3 --mode train_and_eval --set runconfig.eval_frequency=4 "            \
+    "--set runconfig.checkpoint_steps=4 --fault straggler:wafer=1,factor=5 "                       \
+    "--fault lossy_link:wafer=2,loss=0.01 "
+    const char *whole = run("whole", PARTS "--numerics none");
+    const char *parts = run("parts", PARTS "--num_steps 4");
+    long long sum[3];
+    for (int i = 0; i < 3; i++)
+        sum[i] = job_performance(parts, "cost_ps", i);
+    CU_ASSERT_FATAL(spawn_ok("%s --model_dir %s " PARTS, job_tiny(), parts));
+    for (int i = 0; i < 3; i++) {
+        const long long cost_ps = job_performance(whole, "cost_ps", i);
+        const long long differ_ps = sum[i] + job_performance(parts, "cost_ps", i) - cost_ps;
+        CU_ASSERT(differ_ps <= cost_ps / 1000 && differ_ps >= -cost_ps / 1000);
+    }
+}
