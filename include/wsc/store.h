@@ -239,8 +239,8 @@ enum wsc_err store_read_counters(struct store_file *f, const struct store_counte
  *  not in the tree; tensors of a model are in it under the second level of store_define_tensor().
  *  Collective. */
 enum wsc_err store_describe(struct store_file *f) WSC_CHECKED;
-/** Set text attribute @p name of the root. Collective; a process that could not make its text passes
- *  NULL, and all return an error. */
+/** Set text attribute @p name of the root. Collective; a process that could not make its text
+ * passes NULL, and all return an error. */
 enum wsc_err store_set_text(struct store_file *f, const char *name, const char *value) WSC_CHECKED;
 /** Text attribute @p name of the root, owned by the caller.  Not collective. */
 enum wsc_err store_get_text(struct store_file *f, const char *name, char **value) WSC_CHECKED;

@@ -142,8 +142,9 @@ static void widen(const struct convert_tensor *t, const char *raw, int64_t n, in
     }
 }
 
-/* Read a line of a tensor: @p n values from byte @p at on, @p stride elements apart, to every @p
- * step-th element of @p out. Values between them are read too, up to the size of a piece of memory.
+/* Read a line of a tensor: where[1] values from byte where[0] on, where[2] elements apart, to every
+ * @p step-th element of @p out. Values between them are read too, up to the size of a piece of
+ * memory.
  */
 static enum wsc_err read_line(const struct convert_file *f, const struct convert_tensor *t,
                               const int64_t where[3], float *out, int64_t step)

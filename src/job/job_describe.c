@@ -44,7 +44,7 @@ static void count_modules(struct job_description *d)
             d->module[part_of(&m->tensor[i])].n_params += m->tensor[i].n_elems;
 }
 
-/* The name of tensor @p t with `*` for every number that is a level of it. */
+/* The tensor's @p name with `*` for every number that is a level of it. */
 static void name_of_kind(char out[128], const char *name)
 {
     size_t n = 0;

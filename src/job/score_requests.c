@@ -64,7 +64,7 @@ static enum wsc_err add_sample(const struct reader *r, const int32_t *id, int64_
     return WSC_OK;
 }
 
-/* The tokens of @p n bytes after *@p used others in @p id, which has room. */
+/* The tokens of @p n bytes in @p id, which has room. */
 static enum wsc_err encode(const struct reader *r, const char *text, size_t n, int32_t *id,
                            int64_t *n_ids)
 {

@@ -244,7 +244,7 @@ void validation_job_write(const struct validation_job *job, int k, double x, cha
     write_constant(&job->constant[k], to_value(job->fittable[k], x), text, size);
 }
 
-/* The machine of the fit that case @p i is about. */
+/* The machine of the fit that case @p item is about. */
 static int machine_of(const struct validation_comparison *c, const struct validation_fit *fit,
                       const struct validation_case *item)
 {

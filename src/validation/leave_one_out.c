@@ -108,8 +108,8 @@ static void errors_of(const struct validation_cases *cases, const double *residu
         *mean = *worst = NAN;
 }
 
-/* The first @p n_free constants of the table fitted on @p fitted, from the solution @p r of one
- * fewer, which is replaced. */
+/* The first constants of the table, as many as @p out says, fitted on @p fitted, from the solution
+ * @p r of one fewer, which is replaced. */
 static WSC_CHECKED enum wsc_err free_some(const struct validation_cases *fitted,
                                           const struct validation_cases *others, struct comm *comm,
                                           struct validation_solution *r,
