@@ -519,7 +519,7 @@ int64_t cycles_spill_bytes(const struct model *model, const struct cycles_plan *
     const bool keeps = keeps_activations(model, stage);
     const int64_t work = all > act ? all - act : 0, kept = all - work;
     int64_t per_block = keeps && !idle ? all / model->L : work / model->L;
-    if (keeps && idle) per_block += kept / (model->L - idle);
+    if (keeps && idle && idle < model->L) per_block += kept / (model->L - idle);
     double block = (double)per_block * (double)n_sequences;
     if (s->n_parts == 1) block *= part_share(model, s->part[0], plan->keep);
     return clamp_int(floor(block));

@@ -128,6 +128,10 @@ TEST(scaling, flops_of_frozen_blocks)
     T_NEAR(whole.useful_flop_per_token, whole.flop_per_token, 0);
     T_NEAR(below.useful_flop_per_token, whole.flop_per_token - 4 * matrices - 2 * 4 * T * C, 1e-12);
     T_NEAR(above.useful_flop_per_token, whole.flop_per_token - 2 * matrices, 1e-12);
+    /* The output layer alone: no block runs backward. */
+    row_of((const char *const[]){untied, FROZEN("0|1"), NULL}, &below);
+    T_NEAR(below.useful_flop_per_token, whole.flop_per_token - 2 * (4 * matrices + 2 * 4 * T * C),
+           1e-12);
 }
 
 /* Blocks without a backward pass keep nothing, so that nothing is spilled for them. */
