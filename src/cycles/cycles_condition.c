@@ -171,13 +171,14 @@ void cycles_patches_backward(const struct cycles_layout *l, struct cycles_breakd
     const struct cycles_side patch = cycles_side_of(l, l->model->patch);
     const struct cycles_side times = cycles_side_of(l, l->model->frequencies);
     linear_gradient(l, &patch, MODEL_PATCH_W, c);
-    if (learns_positions(l)) c->elementwise += cycles_scatter_positions(l, l->tokens);
+    if (learns_positions(l))
+        c->elementwise += cycles_trained_of(l, MODEL_WPE) * cycles_scatter_positions(l, l->tokens);
     c->recompute += cycles_product(&s, &times, s.hidden.n, cycles_density_of(l, MODEL_TIME0_W));
     c->products += cycles_product(&s, &s.hidden, s.hidden.n, cycles_density_of(l, MODEL_TIME1_W));
     linear_gradient(&s, &s.hidden, MODEL_TIME1_W, c);
     linear_gradient(&s, &times, MODEL_TIME0_W, c);
-    c->elementwise +=
-        2 * cycles_nonlinearity(&s, function, s.hidden.k) + cycles_scatter(&s, (double)l->model->V);
+    c->elementwise += 2 * cycles_nonlinearity(&s, function, s.hidden.k) +
+                      cycles_trained_of(l, MODEL_LABEL_W) * cycles_scatter(&s, (double)l->model->V);
 }
 
 double cycles_patches_first(const struct cycles_layout *l)

@@ -62,14 +62,15 @@ static double embedding(const struct cycles_layout *l)
     return sum + (m->zoo.embedding_layer_norm ? cycles_norm(l) : 0);
 }
 
-/** Gradients of the tables of embedding(). */
+/** Gradients of the tables of embedding(), each times the fraction of it that trains. */
 static double embedding_gradient(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
-    const double positions = position_rows(l, true);
-    double sum = cycles_scatter(l, token_rows(l));
-    if (positions > 0) sum += cycles_scatter_positions(l, positions);
-    if (m->token_types > 0) sum += cycles_scatter(l, (double)m->token_types);
+    const double positions = position_rows(l, true), types = (double)m->token_types;
+    double sum = cycles_trained_of(l, MODEL_WTE) * cycles_scatter(l, token_rows(l));
+    if (positions > 0)
+        sum += cycles_trained_of(l, MODEL_WPE) * cycles_scatter_positions(l, positions);
+    if (types > 0) sum += cycles_trained_of(l, MODEL_WTT) * cycles_scatter(l, types);
     return sum + (m->zoo.embedding_layer_norm ? cycles_norm_gradient(l) : 0);
 }
 

@@ -112,6 +112,20 @@ static enum wsc_err table_gradient(struct programs_model *k, int i)
     return WSC_OK;
 }
 
+/* Cycles by the analytical model of the gradients of those tables that train, of one round. */
+static double table_gradients_expected(const struct programs_model *k)
+{
+    struct model_density density;
+    struct cycles_layout l = k->leaf_layout;
+    for (int kind = 0; kind < MODEL_N_KINDS; kind++) {
+        density.weights[kind] = density.gradients[kind] = 1;
+        density.trained[kind] = k->trains[kind];
+    }
+    l.density = &density;
+    return cycles_part_backward(&l, MODEL_PART_EMBED, CYCLES_KEEP_ALL).elementwise -
+           (k->model->zoo.embedding_layer_norm ? cycles_norm_gradient(&l) : 0);
+}
+
 static enum wsc_err embed_backward(struct programs_model *k)
 {
     bool any = false;
@@ -124,11 +138,8 @@ static enum wsc_err embed_backward(struct programs_model *k)
         any = any || k->trains[tables[i]];
         TRY(programs_adapted_table_gradients(k, &t, tables[i]));
     }
-    const double sums =
-        cycles_part_backward(&k->leaf_layout, MODEL_PART_EMBED, CYCLES_KEEP_ALL).elementwise -
-        (k->model->zoo.embedding_layer_norm ? cycles_norm_gradient(&k->leaf_layout) : 0);
     for (int round = 0; round < programs_leaf_rounds(k) && any; round++)
-        programs_stage_expect(k, PROGRAMS_ROW_EMBEDDING_BACKWARD, sums);
+        programs_stage_expect(k, PROGRAMS_ROW_EMBEDDING_BACKWARD, table_gradients_expected(k));
     return programs_give_distances(k);
 }
 

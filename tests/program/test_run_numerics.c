@@ -675,6 +675,14 @@ TEST(numerics, mesh_leaves_frozen_gradients_out)
     check_feature("--set model.freeze='[ffn]'", 1e-5, 1e-4, &m);
 }
 
+/* With a frozen table of tokens, the rows of positions alone leave, which are not random. */
+TEST(numerics, mesh_and_model_leave_frozen_tables_out)
+{
+    check_ratios("--set model.share_embedding_weights=false "
+                 "--set model.freeze='[word_embeddings]'",
+                 "embedding", "backward", NULL, 0.1);
+}
+
 TEST(numerics, mesh_evaluates_and_generates)
 {
     struct job_metrics m;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What tensors that do not train leave out of a backward pass, by the terms of docs/MODEL.md. */
+#include "../../../src/cycles/cycles_layout.h"
+#include "../../../src/cycles/cycles_rows.h"
+#include "../../support/diffusion_case.h"
+#include "cycles_case.h"
+
+#include <math.h>
+
+static const struct model_case small = {256, 2, 4, 512, 128};
+
+static void open_params(struct rig *r, const struct zoo_params *p)
+{
+    r->cluster = model_case_cs2();
+    r->hw = (struct hw){.cluster = &r->cluster};
+    T_OK(model_create(&r->model, p, HW_STREAM_BLOCK));
+}
+
+static void all_train(struct model_density *d)
+{
+    for (int kind = 0; kind < MODEL_N_KINDS; kind++)
+        d->weights[kind] = d->gradients[kind] = d->trained[kind] = 1;
+}
+
+/* Cycles of the backward pass of a part that the fraction @p trained of a kind saves. */
+static struct cycles_breakdown saved(struct cycles_layout l, enum model_part part,
+                                     enum model_tensor_kind kind, double trained)
+{
+    struct model_density d;
+    all_train(&d);
+    l.density = &d;
+    const struct cycles_breakdown all = cycles_part_backward(&l, part, CYCLES_KEEP_ALL);
+    d.trained[kind] = trained;
+    const struct cycles_breakdown some = cycles_part_backward(&l, part, CYCLES_KEEP_ALL);
+    return (struct cycles_breakdown){.products = all.products - some.products,
+                                     .elementwise = all.elementwise - some.elementwise};
+}
+
+/* Each table leaves alone; a half of it takes half of the time. */
+TEST(cycles_frozen, tables_by_their_terms)
+{
+    struct zoo_params p = model_case_params(small);
+    struct cycles_layout l;
+    struct rig r;
+    p.model.share_embedding_weights = false;
+    open_params(&r, &p);
+    r.model->token_types = 2;
+    cycles_layout_init(&l, &r.hw, r.model, 1, 2000);
+    const double tokens = cycles_scatter(&l, (double)r.model->V);
+    T_NEAR(saved(l, MODEL_PART_EMBED, MODEL_WTE, 0).elementwise, tokens, 1e-3);
+    T_NEAR(saved(l, MODEL_PART_EMBED, MODEL_WTE, 0.5).elementwise, tokens / 2, 1e-3);
+    T_NEAR(saved(l, MODEL_PART_EMBED, MODEL_WPE, 0).elementwise,
+           cycles_scatter_positions(&l, (double)small.T), 1e-3);
+    T_NEAR(saved(l, MODEL_PART_EMBED, MODEL_WTT, 0).elementwise, cycles_scatter(&l, 2), 1e-3);
+    model_destroy(&r.model);
+}
+
+/* Classes of images are looked up once for a sequence. */
+TEST(cycles_frozen, the_table_of_classes_by_its_terms)
+{
+    struct zoo_params p = diffusion_params(768, 12, 12);
+    struct cycles_layout l, rows;
+    struct rig r;
+    open_params(&r, &p);
+    cycles_layout_init(&l, &r.hw, r.model, 1, 2000);
+    rows = l;
+    rows.t = 3;
+    T_NEAR(saved(l, MODEL_PART_EMBED, MODEL_LABEL_W, 0).elementwise,
+           cycles_scatter(&rows, (double)r.model->V), 1e-3);
+    model_destroy(&r.model);
+    zoo_params_fini(&p);
+}
