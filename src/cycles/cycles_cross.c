@@ -72,16 +72,17 @@ static double norm_before(const struct cycles_layout *l,
     return l->model->norm_last ? 0 : norm(l);
 }
 
+static const struct cycles_matrix kv_weights[] = {{MODEL_CROSS_K_W, 0.5}, {MODEL_CROSS_V_W, 0.5}};
+
 void cycles_cross_qkv_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    static const struct cycles_matrix matrix[] = {{MODEL_CROSS_K_W, 0.5}, {MODEL_CROSS_V_W, 0.5}};
     const bool biased = l->model->zoo.use_projection_bias_in_attention;
     c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_CROSS_Q_W));
     c->elementwise = norm_before(l, cycles_norm) + (biased ? cycles_bias(l, l->heads.k) : 0);
     if (memory_is_kept(l)) return;
     const struct cycles_layout e = encoder_layout(l);
     const struct cycles_side kv = keys_and_values(l);
-    c->products += cycles_products(&e, &e.hidden, kv.n, matrix, 2);
+    c->products += cycles_products(&e, &e.hidden, kv.n, kv_weights, 2);
     if (biased) c->elementwise += cycles_bias(&e, kv.k);
 }
 
@@ -90,10 +91,11 @@ void cycles_cross_qkv_backward(const struct cycles_layout *l, struct cycles_brea
 {
     const struct cycles_layout e = encoder_layout(l);
     const struct cycles_side kv = keys_and_values(l);
-    c->products = cycles_product(l, &l->heads, l->hidden.n, cycles_density_of(l, MODEL_CROSS_Q_W)) +
-                  cycles_kind_gradient(l, &l->hidden, &l->heads, MODEL_CROSS_Q_W) +
-                  cycles_product(&e, &kv, e.hidden.n, cycles_density_of(l, MODEL_CROSS_K_W)) +
-                  cycles_kind_gradient(&e, &e.hidden, &kv, MODEL_CROSS_K_W);
+    c->products =
+        cycles_product(l, &l->heads, l->hidden.n, cycles_density_of(l, MODEL_CROSS_Q_W)) +
+        cycles_kind_gradient(l, &l->hidden, &l->heads, MODEL_CROSS_Q_W) +
+        cycles_product(&e, &kv, e.hidden.n, cycles_mean_of(l, kv_weights, 2, cycles_density_of)) +
+        cycles_matrices_gradient(&e, &e.hidden, &kv, kv_weights, 2);
     c->elementwise = norm_before(l, cycles_norm_gradient) + cycles_residual(&e, e.hidden.k);
     if (l->model->zoo.use_projection_bias_in_attention)
         c->elementwise +=

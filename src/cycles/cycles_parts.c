@@ -241,13 +241,21 @@ static void embed_forward(const struct cycles_layout *l, struct cycles_breakdown
         c->elementwise = embedding(l);
 }
 
-/** One product gives q, k and v: their matrices follow each other on the same input. */
-static double qkv_product(const struct cycles_layout *l)
+/** The matrices of q, k and v, which follow each other on the same input. */
+struct qkv_matrices {
+    struct cycles_matrix of[3];
+};
+
+static struct qkv_matrices qkv_weights(const struct cycles_layout *l)
 {
     const double keys = (l->qkv - 1) / 2 / l->qkv;
-    const struct cycles_matrix matrix[] = {
-        {MODEL_Q_W, 1 / l->qkv}, {MODEL_K_W, keys}, {MODEL_V_W, keys}};
-    return cycles_products(l, &l->hidden, l->heads.n * l->qkv, matrix, 3);
+    return (struct qkv_matrices){{{MODEL_Q_W, 1 / l->qkv}, {MODEL_K_W, keys}, {MODEL_V_W, keys}}};
+}
+
+static double qkv_product(const struct cycles_layout *l)
+{
+    const struct qkv_matrices w = qkv_weights(l);
+    return cycles_products(l, &l->hidden, l->heads.n * l->qkv, w.of, 3);
 }
 
 static void qkv_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
@@ -348,24 +356,6 @@ static struct cycles_side qkv_side(const struct cycles_layout *l)
     return (struct cycles_side){.n = l->heads.n * l->qkv, .k = ceil(l->heads.k * l->qkv)};
 }
 
-/** Mean density of the matrices of q, k and v, weighted by their features. */
-static double qkv_density(const struct cycles_layout *l,
-                          double (*of)(const struct cycles_layout *l, enum model_tensor_kind kind))
-{
-    const double keys = (l->qkv - 1) / 2;
-    if (!l->density) return 1;
-    return (of(l, MODEL_Q_W) + keys * (of(l, MODEL_K_W) + of(l, MODEL_V_W))) / l->qkv;
-}
-
-/** Weight gradients of q, k and v together, times the fraction that trains. */
-static double qkv_weight_gradient(const struct cycles_layout *l, const struct cycles_side *qkv)
-{
-    const double trained = qkv_density(l, cycles_trained_of);
-    if (!(trained > 0)) return 0;
-    return trained *
-           cycles_weight_gradient(l, &l->hidden, qkv, qkv_density(l, cycles_gradient_density_of));
-}
-
 static void embed_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     const struct model *m = l->model;
@@ -379,8 +369,10 @@ static void embed_backward(const struct cycles_layout *l, struct cycles_breakdow
 static void qkv_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     const struct cycles_side qkv = qkv_side(l);
-    c->products = cycles_product(l, &qkv, l->hidden.n, qkv_density(l, cycles_density_of)) +
-                  qkv_weight_gradient(l, &qkv);
+    const struct qkv_matrices w = qkv_weights(l);
+    c->products =
+        cycles_product(l, &qkv, l->hidden.n, cycles_mean_of(l, w.of, 3, cycles_density_of)) +
+        cycles_matrices_gradient(l, &l->hidden, &qkv, w.of, 3);
     c->elementwise = norm_before_attention(l, cycles_norm_gradient) + qkv_gradient(l);
 }
 
@@ -420,8 +412,10 @@ static double embed_first(const struct cycles_layout *l)
 static double qkv_first(const struct cycles_layout *l)
 {
     const struct cycles_side qkv = qkv_side(l);
+    const struct qkv_matrices w = qkv_weights(l);
     return norm_before_attention(l, cycles_norm) +
-           cycles_first_rows(l, &l->hidden, &qkv, qkv_density(l, cycles_gradient_density_of));
+           cycles_first_rows(l, &l->hidden, &qkv,
+                             cycles_mean_of(l, w.of, 3, cycles_gradient_density_of));
 }
 
 static double attn_first(const struct cycles_layout *l)

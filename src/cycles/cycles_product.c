@@ -176,6 +176,15 @@ double cycles_products(const struct cycles_layout *l, const struct cycles_side *
     return sum;
 }
 
+double cycles_mean_of(const struct cycles_layout *l, const struct cycles_matrix *matrix, int n,
+                      double (*of)(const struct cycles_layout *l, enum model_tensor_kind kind))
+{
+    double less = 0; /* exactly 0 where all fractions are 1, whatever the shares add up to */
+    for (int i = 0; i < n; i++)
+        less += matrix[i].share * (1 - of(l, matrix[i].kind));
+    return fmax(0, 1 - less);
+}
+
 /* ---- sums over tokens ------------------------------------------------------------------------ */
 
 enum { GROUP = CYCLES_RING_GROUP, MOST_COLUMNS = GROUP * GROUP };
@@ -408,6 +417,15 @@ double cycles_kind_gradient(const struct cycles_layout *l, const struct cycles_s
     const double trained = cycles_trained_of(l, kind);
     if (!(trained > 0)) return 0;
     return trained * cycles_weight_gradient(l, in, out, cycles_gradient_density_of(l, kind));
+}
+
+double cycles_matrices_gradient(const struct cycles_layout *l, const struct cycles_side *in,
+                                const struct cycles_side *out, const struct cycles_matrix *matrix,
+                                int n)
+{
+    const double trained = cycles_mean_of(l, matrix, n, cycles_trained_of);
+    const double density = cycles_mean_of(l, matrix, n, cycles_gradient_density_of);
+    return trained > 0 ? trained * cycles_weight_gradient(l, in, out, density) : 0;
 }
 
 double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,

@@ -17,6 +17,9 @@ struct cycles_matrix {
  *  outputs together. */
 double cycles_products(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
                        const struct cycles_matrix *matrix, int n);
+/** Mean of a fraction of @p n matrices or biases, such as their density, by their shares. */
+double cycles_mean_of(const struct cycles_layout *l, const struct cycles_matrix *matrix, int n,
+                      double (*of)(const struct cycles_layout *l, enum model_tensor_kind kind));
 /** Cycles from the start of a weight gradient to its first word at the edge of the wafer. */
 double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,
                          const struct cycles_side *out, double density);
@@ -31,4 +34,9 @@ bool cycles_outer_arrives(const struct cycles_layout *l, double n, double held,
 /** Cycles of cycles_weight_gradient() for a matrix of @p kind, times the fraction that trains. */
 double cycles_kind_gradient(const struct cycles_layout *l, const struct cycles_side *in,
                             const struct cycles_side *out, enum model_tensor_kind kind);
+/** Cycles of the weight gradient of @p n matrices of one input together, times the mean fraction
+ *  that trains; @p out the side of all their outputs. */
+double cycles_matrices_gradient(const struct cycles_layout *l, const struct cycles_side *in,
+                                const struct cycles_side *out, const struct cycles_matrix *matrix,
+                                int n);
 #endif

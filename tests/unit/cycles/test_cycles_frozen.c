@@ -3,9 +3,11 @@
 #include "../../../src/cycles/cycles_layout.h"
 #include "../../../src/cycles/cycles_rows.h"
 #include "../../support/diffusion_case.h"
+#include "../../support/params_case.h"
 #include "cycles_case.h"
 
 #include <math.h>
+#include <string.h>
 
 static const struct model_case small = {256, 2, 4, 512, 128};
 
@@ -69,4 +71,49 @@ TEST(cycles_frozen, the_table_of_classes_by_its_terms)
            cycles_scatter(&rows, (double)r.model->V), 1e-3);
     model_destroy(&r.model);
     zoo_params_fini(&p);
+}
+
+/* A decoder's layout and, of its encoder's tokens, @p encoder; @p biases: of q, k and v too. */
+static struct cycles_layout open_decoder(struct rig *r, bool biases, struct cycles_layout *encoder)
+{
+    struct zoo_params p;
+    struct cycles_layout l;
+    T_OK(zoo_params_parse(&p, "t5.yaml", params_t5, strlen(params_t5), NULL, 0));
+    p.model.use_projection_bias_in_attention = biases;
+    p.model.use_ffn_bias_in_attention = biases;
+    open_params(r, &p);
+    zoo_params_fini(&p);
+    cycles_layout_init(&l, &r->hw, r->model, 1, 2000);
+    *encoder = l;
+    cycles_layout_stack(encoder, 0);
+    cycles_layout_stack(&l, 1);
+    return l;
+}
+
+/* Keys and values of the encoder's output have one product and one gradient; each is a half. */
+TEST(cycles_frozen, keys_and_values_of_the_encoder_are_halves)
+{
+    struct cycles_layout e;
+    struct model_density d;
+    struct rig r;
+    struct cycles_layout l = open_decoder(&r, false, &e);
+    const enum model_part part = MODEL_PART_CROSS_QKV;
+    const struct cycles_side kv = {.n = 2 * l.heads.n, .k = 2 * l.heads.k};
+    const double half = cycles_weight_gradient(&e, &e.hidden, &kv, 1) / 2;
+    T_NEAR(saved(l, part, MODEL_CROSS_K_W, 0).products, half, 1e-4);
+    T_NEAR(saved(l, part, MODEL_CROSS_V_W, 0).products, half, 1e-4);
+    T_NEAR(saved(l, part, MODEL_CROSS_V_W, 0.5).products, half / 2, 1e-4);
+    all_train(&d);
+    l.density = &d;
+    const double dense = cycles_part_backward(&l, part, CYCLES_KEEP_ALL).products;
+    for (int i = 0; i < 2; i++) {
+        const enum model_tensor_kind kind = i ? MODEL_CROSS_V_W : MODEL_CROSS_K_W;
+        d.weights[kind] = 0.5;
+        e.density = &d;
+        T_NEAR(dense - cycles_part_backward(&l, part, CYCLES_KEEP_ALL).products,
+               cycles_product(&e, &kv, e.hidden.n, 1) - cycles_product(&e, &kv, e.hidden.n, 0.75),
+               1e-4);
+        d.weights[kind] = 1;
+    }
+    model_destroy(&r.model);
 }
