@@ -78,7 +78,7 @@ static void linear_gradient(const struct cycles_layout *l, const struct cycles_s
 {
     const enum model_tensor_kind bias = (enum model_tensor_kind)((int)kind + 1);
     c->products += cycles_kind_gradient(l, in, &l->hidden, kind);
-    c->elementwise += cycles_trained_of(l, bias) * cycles_bias_gradient(l, l->hidden.k, 1);
+    c->elementwise += cycles_kind_bias_gradient(l, l->hidden.k, bias);
 }
 
 /* ---- between the row of a sequence and its tokens -------------------------------------------- */

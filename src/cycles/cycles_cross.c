@@ -73,6 +73,7 @@ static double norm_before(const struct cycles_layout *l,
 }
 
 static const struct cycles_matrix kv_weights[] = {{MODEL_CROSS_K_W, 0.5}, {MODEL_CROSS_V_W, 0.5}};
+static const struct cycles_matrix kv_biases[] = {{MODEL_CROSS_K_B, 0.5}, {MODEL_CROSS_V_B, 0.5}};
 
 void cycles_cross_qkv_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
@@ -98,8 +99,8 @@ void cycles_cross_qkv_backward(const struct cycles_layout *l, struct cycles_brea
         cycles_matrices_gradient(&e, &e.hidden, &kv, kv_weights, 2);
     c->elementwise = norm_before(l, cycles_norm_gradient) + cycles_residual(&e, e.hidden.k);
     if (l->model->zoo.use_projection_bias_in_attention)
-        c->elementwise +=
-            cycles_bias_gradient(l, l->heads.k, 1) + cycles_bias_gradient(&e, kv.k, 2);
+        c->elementwise += cycles_kind_bias_gradient(l, l->heads.k, MODEL_CROSS_Q_B) +
+                          cycles_biases_gradient(&e, kv.k, kv_biases, 2);
 }
 
 double cycles_cross_qkv_first(const struct cycles_layout *l)
@@ -126,9 +127,10 @@ void cycles_cross_attn_backward(const struct cycles_layout *l, struct cycles_bre
     c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_CROSS_O_W)) +
                   cycles_kind_gradient(l, &l->heads, &l->hidden, MODEL_CROSS_O_W);
     c->attention = cycles_attention_gradient(&x, true);
-    c->elementwise =
-        (l->model->zoo.use_ffn_bias_in_attention ? cycles_bias_gradient(l, l->hidden.k, 1) : 0) +
-        (l->model->norm_last ? cycles_norm_gradient(l) : 0);
+    c->elementwise = (l->model->zoo.use_ffn_bias_in_attention
+                          ? cycles_kind_bias_gradient(l, l->hidden.k, MODEL_CROSS_O_B)
+                          : 0) +
+                     (l->model->norm_last ? cycles_norm_gradient(l) : 0);
 }
 
 double cycles_cross_attn_first(const struct cycles_layout *l)

@@ -241,15 +241,21 @@ static void embed_forward(const struct cycles_layout *l, struct cycles_breakdown
         c->elementwise = embedding(l);
 }
 
-/** The matrices of q, k and v, which follow each other on the same input. */
+/** The matrices of q, k and v, which follow each other on the same input, or their biases. */
 struct qkv_matrices {
     struct cycles_matrix of[3];
 };
 
-static struct qkv_matrices qkv_weights(const struct cycles_layout *l)
+static struct qkv_matrices qkv_shares(const struct cycles_layout *l, enum model_tensor_kind q,
+                                      enum model_tensor_kind k, enum model_tensor_kind v)
 {
     const double keys = (l->qkv - 1) / 2 / l->qkv;
-    return (struct qkv_matrices){{{MODEL_Q_W, 1 / l->qkv}, {MODEL_K_W, keys}, {MODEL_V_W, keys}}};
+    return (struct qkv_matrices){{{q, 1 / l->qkv}, {k, keys}, {v, keys}}};
+}
+
+static struct qkv_matrices qkv_weights(const struct cycles_layout *l)
+{
+    return qkv_shares(l, MODEL_Q_W, MODEL_K_W, MODEL_V_W);
 }
 
 static double qkv_product(const struct cycles_layout *l)
@@ -285,13 +291,6 @@ static void ffn1_forward(const struct cycles_layout *l, struct cycles_breakdown 
     c->elementwise = cycles_combine(l) + after_half(l, l->model->zoo.use_ffn_bias);
 }
 
-/** Cycles of the gradient of a bias, times the fraction of it that trains. */
-static double trained_bias(const struct cycles_layout *l, enum model_tensor_kind kind,
-                           double cycles)
-{
-    return cycles_trained_of(l, kind) * cycles;
-}
-
 /** Number of logits per token whose gradients fit the room of a PE at a time. */
 static double head_chunk(const struct cycles_layout *h, const struct cycles_side *out)
 {
@@ -316,14 +315,13 @@ static void one_head_backward(const struct cycles_layout *l, int i, struct cycle
     if (head->smoothing > 0) c->elementwise += cycles_even_labels_gradient(&h, out.k);
     if (caps(head))
         c->elementwise += cycles_logit_cap(&h, out.k) + cycles_logit_cap_gradient(&h, out.k);
-    if (head->bias)
-        c->elementwise += trained_bias(l, head->output + 1, cycles_bias_gradient(&h, out.k, 1));
+    if (head->bias) c->elementwise += cycles_kind_bias_gradient(&h, out.k, head->output + 1);
     c->elementwise += n_norms(head) * cycles_norm_gradient(&h);
     if (!head->dense) return;
     c->products += cycles_product(&h, &h.hidden, h.hidden.n, cycles_density_of(l, head->dense)) +
                    cycles_kind_gradient(&h, &h.hidden, &h.hidden, head->dense);
     c->elementwise += cycles_nonlinearity(&h, head->function, h.hidden.k) +
-                      cycles_bias_gradient(&h, h.hidden.k, 1);
+                      cycles_kind_bias_gradient(&h, h.hidden.k, head->dense + 1);
 }
 
 /** Heads in reverse order; each adds to the gradient of its input. */
@@ -336,7 +334,7 @@ static void head_backward(const struct cycles_layout *l, struct cycles_breakdown
 /** Gradients of the bias and of the norm of after_half(). */
 static double half_gradient(const struct cycles_layout *l, bool bias, enum model_tensor_kind kind)
 {
-    return (bias ? trained_bias(l, kind, cycles_bias_gradient(l, l->hidden.k, 1)) : 0) +
+    return (bias ? cycles_kind_bias_gradient(l, l->hidden.k, kind) : 0) +
            (norm_after(l->model) ? cycles_norm_gradient(l) : 0);
 }
 
@@ -344,8 +342,10 @@ static double qkv_gradient(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
     const double rotated = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
-    const double bias = cycles_bias_gradient(l, l->heads.k * l->qkv / 3, 3);
-    return (m->zoo.use_projection_bias_in_attention ? trained_bias(l, MODEL_Q_B, bias) : 0) +
+    const struct qkv_matrices b = qkv_shares(l, MODEL_Q_B, MODEL_K_B, MODEL_V_B);
+    return (m->zoo.use_projection_bias_in_attention
+                ? cycles_biases_gradient(l, l->heads.k * l->qkv, b.of, 3)
+                : 0) +
            (m->rotary_dim ? cycles_rotary(l, l->heads.k * rotated) : 0) +
            cycles_head_norms_gradient(l);
 }
@@ -387,11 +387,10 @@ static void attn_backward(const struct cycles_layout *l, struct cycles_breakdown
 static void ffn0_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn0_gradients) + cycles_router_product_gradient(l);
-    c->elementwise = norm_before_ffn(l, cycles_norm_gradient) + cycles_dispatch_gradient(l) +
-                     all_networks(l, activation_gradient) +
-                     (l->model->zoo.use_ffn_bias
-                          ? trained_bias(l, MODEL_FFN0_B, cycles_bias_gradient(l, l->filter.k, 1))
-                          : 0);
+    c->elementwise =
+        norm_before_ffn(l, cycles_norm_gradient) + cycles_dispatch_gradient(l) +
+        all_networks(l, activation_gradient) +
+        (l->model->zoo.use_ffn_bias ? cycles_kind_bias_gradient(l, l->filter.k, MODEL_FFN0_B) : 0);
 }
 
 static void ffn1_backward(const struct cycles_layout *l, struct cycles_breakdown *c)

@@ -428,6 +428,24 @@ double cycles_matrices_gradient(const struct cycles_layout *l, const struct cycl
     return trained > 0 ? trained * cycles_weight_gradient(l, in, out, density) : 0;
 }
 
+double cycles_kind_bias_gradient(const struct cycles_layout *l, double features,
+                                 enum model_tensor_kind kind)
+{
+    return cycles_trained_of(l, kind) * cycles_bias_gradient(l, features, 1);
+}
+
+/** The biases that train in the largest fraction of the blocks or experts leave in as many steps;
+ *  the mean fraction of all gives the vectors of one such step. */
+double cycles_biases_gradient(const struct cycles_layout *l, double features,
+                              const struct cycles_matrix *bias, int n)
+{
+    const double mean = cycles_mean_of(l, bias, n, cycles_trained_of);
+    double most = 0;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, cycles_trained_of(l, bias[i].kind));
+    return most > 0 ? most * cycles_bias_gradient(l, features / n, n * mean / most) : 0;
+}
+
 double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,
                          const struct cycles_side *out, double density)
 {

@@ -39,4 +39,11 @@ double cycles_kind_gradient(const struct cycles_layout *l, const struct cycles_s
 double cycles_matrices_gradient(const struct cycles_layout *l, const struct cycles_side *in,
                                 const struct cycles_side *out, const struct cycles_matrix *matrix,
                                 int n);
+/** Cycles of cycles_bias_gradient() of the bias @p kind, times the fraction that trains. */
+double cycles_kind_bias_gradient(const struct cycles_layout *l, double features,
+                                 enum model_tensor_kind kind);
+/** Cycles of the gradients of @p n biases that leave together, @p features features per PE in all.
+ *  Frozen ones have none. */
+double cycles_biases_gradient(const struct cycles_layout *l, double features,
+                              const struct cycles_matrix *bias, int n);
 #endif

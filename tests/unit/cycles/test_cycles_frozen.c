@@ -117,3 +117,58 @@ TEST(cycles_frozen, keys_and_values_of_the_encoder_are_halves)
     }
     model_destroy(&r.model);
 }
+
+/* Biases that train leave together, in one way down the column. */
+TEST(cycles_frozen, biases_by_their_terms)
+{
+    struct zoo_params p = model_case_params(small);
+    struct cycles_layout l;
+    struct model_density d;
+    struct rig r;
+    open_params(&r, &p);
+    r.model->head[0].dense = MODEL_DENSE_W;
+    cycles_layout_init(&l, &r.hw, r.model, 1, 2000);
+    const double k = l.heads.k,
+                 one = cycles_bias_gradient(&l, k, 3) - cycles_bias_gradient(&l, k, 2);
+    static const enum model_tensor_kind kind[] = {MODEL_Q_B, MODEL_K_B, MODEL_V_B};
+    all_train(&d);
+    l.density = &d;
+    const double all = cycles_part_backward(&l, MODEL_PART_QKV, CYCLES_KEEP_ALL).elementwise;
+    for (int i = 0; i < 3; i++)
+        T_NEAR(saved(l, MODEL_PART_QKV, kind[i], 0).elementwise, one, 1e-3);
+    for (int i = 0; i < 3; i++)
+        d.trained[kind[i]] = 0.25;
+    T_NEAR(all - cycles_part_backward(&l, MODEL_PART_QKV, CYCLES_KEEP_ALL).elementwise,
+           0.75 * cycles_bias_gradient(&l, k, 3), 1e-3);
+    for (int i = 0; i < 3; i++)
+        d.trained[kind[i]] = 0;
+    T_NEAR(all - cycles_part_backward(&l, MODEL_PART_QKV, CYCLES_KEEP_ALL).elementwise,
+           cycles_bias_gradient(&l, k, 3), 1e-3);
+    T_NEAR(saved(l, MODEL_PART_HEAD, MODEL_DENSE_B, 0).elementwise,
+           cycles_bias_gradient(&l, l.hidden.k, 1), 1e-3);
+    model_destroy(&r.model);
+}
+
+/* A decoder's biases for the encoder's output: of its own tokens one vector, of the encoder's two
+ * of as many features. */
+TEST(cycles_frozen, biases_of_a_decoder_by_their_terms)
+{
+    const enum model_part part = MODEL_PART_CROSS_QKV;
+    struct cycles_layout e;
+    struct rig r;
+    struct cycles_layout l = open_decoder(&r, true, &e);
+    const double with = cycles_part_backward(&l, part, CYCLES_KEEP_ALL).elementwise;
+    const double k = l.heads.k, both = cycles_bias_gradient(&e, k, 2);
+    r.model->zoo.use_projection_bias_in_attention = false;
+    T_NEAR(with - cycles_part_backward(&l, part, CYCLES_KEEP_ALL).elementwise,
+           cycles_bias_gradient(&l, k, 1) + both, 1e-3);
+    r.model->zoo.use_projection_bias_in_attention = true;
+    T_NEAR(saved(l, part, MODEL_CROSS_Q_B, 0).elementwise, cycles_bias_gradient(&l, k, 1), 1e-3);
+    T_NEAR(saved(l, part, MODEL_CROSS_K_B, 0).elementwise, both - cycles_bias_gradient(&e, k, 1),
+           1e-3);
+    T_NEAR(saved(l, part, MODEL_CROSS_V_B, 0).elementwise, both - cycles_bias_gradient(&e, k, 1),
+           1e-3);
+    T_NEAR(saved(l, MODEL_PART_CROSS_ATTN, MODEL_CROSS_O_B, 0).elementwise,
+           cycles_bias_gradient(&l, l.hidden.k, 1), 1e-3);
+    model_destroy(&r.model);
+}
