@@ -119,6 +119,31 @@ static double ffn1_gradients(const struct cycles_layout *l)
            cycles_kind_gradient(l, &l->filter, &l->hidden, MODEL_FFN1_W);
 }
 
+/** Biases of the first matrices of one network, each a vector of its own. */
+static double ffn0_biases(const struct cycles_layout *l)
+{
+    if (!l->model->zoo.use_ffn_bias) return 0;
+    return (l->model->gated ? 2 : 1) * cycles_bias(l, l->filter.k);
+}
+
+static double ffn1_bias(const struct cycles_layout *l)
+{
+    return l->model->zoo.use_ffn_bias ? cycles_bias(l, l->hidden.k) : 0;
+}
+
+static double ffn0_bias_gradients(const struct cycles_layout *l)
+{
+    const int n = l->model->gated ? 2 : 1;
+    const struct cycles_matrix bias[] = {{MODEL_FFN0_B, 1.0 / n}, {MODEL_GLU_B, 1.0 / n}};
+    return l->model->zoo.use_ffn_bias ? cycles_biases_gradient(l, n * l->filter.k, bias, n) : 0;
+}
+
+static double ffn1_bias_gradient(const struct cycles_layout *l)
+{
+    if (!l->model->zoo.use_ffn_bias) return 0;
+    return cycles_kind_bias_gradient(l, l->hidden.k, MODEL_FFN1_B);
+}
+
 /** The nonlinearity, and the product with the other half of a gated network. */
 static double activation(const struct cycles_layout *l)
 {
@@ -218,12 +243,11 @@ static double after_qkv(const struct cycles_layout *l)
     return sum + cycles_head_norms(l);
 }
 
-/** Operations after the last product of attention or of the feed-forward network: bias, a norm
- *  where the model has one there, residual. */
-static double after_half(const struct cycles_layout *l, bool bias)
+/** Operations after the bias of attention or of the feed-forward network: a norm where the model
+ *  has one there, residual. */
+static double after_half(const struct cycles_layout *l)
 {
-    return (bias ? cycles_bias(l, l->hidden.k) : 0) + (norm_after(l->model) ? cycles_norm(l) : 0) +
-           cycles_residual(l, l->hidden.k);
+    return (norm_after(l->model) ? cycles_norm(l) : 0) + cycles_residual(l, l->hidden.k);
 }
 
 /** Round each kind of cycles up, so that the parts of a stage add up to it exactly. */
@@ -274,21 +298,21 @@ static void attn_forward(const struct cycles_layout *l, struct cycles_breakdown 
 {
     c->products = cycles_product(l, &l->heads, l->hidden.n, cycles_density_of(l, MODEL_O_W));
     c->attention = l->cached > 0 ? cycles_cached_attention(l) : cycles_attention(l);
-    c->elementwise = after_half(l, l->model->zoo.use_ffn_bias_in_attention);
+    c->elementwise =
+        (l->model->zoo.use_ffn_bias_in_attention ? cycles_bias(l, l->hidden.k) : 0) + after_half(l);
 }
 
 static void ffn0_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn0_product) + cycles_router_product(l);
     c->elementwise = norm_before_ffn(l, cycles_norm) + cycles_dispatch(l) +
-                     all_networks(l, activation) +
-                     (l->model->zoo.use_ffn_bias ? cycles_bias(l, l->filter.k) : 0);
+                     all_networks(l, activation) + all_networks(l, ffn0_biases);
 }
 
 static void ffn1_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn1_product);
-    c->elementwise = cycles_combine(l) + after_half(l, l->model->zoo.use_ffn_bias);
+    c->elementwise = cycles_combine(l) + all_networks(l, ffn1_bias) + after_half(l);
 }
 
 /** Number of logits per token whose gradients fit the room of a PE at a time. */
@@ -331,11 +355,10 @@ static void head_backward(const struct cycles_layout *l, struct cycles_breakdown
         one_head_backward(l, i, c);
 }
 
-/** Gradients of the bias and of the norm of after_half(). */
-static double half_gradient(const struct cycles_layout *l, bool bias, enum model_tensor_kind kind)
+/** Gradient of after_half(). */
+static double half_gradient(const struct cycles_layout *l)
 {
-    return (bias ? cycles_kind_bias_gradient(l, l->hidden.k, kind) : 0) +
-           (norm_after(l->model) ? cycles_norm_gradient(l) : 0);
+    return norm_after(l->model) ? cycles_norm_gradient(l) : 0;
 }
 
 static double qkv_gradient(const struct cycles_layout *l)
@@ -381,23 +404,24 @@ static void attn_backward(const struct cycles_layout *l, struct cycles_breakdown
     c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_O_W)) +
                   cycles_kind_gradient(l, &l->heads, &l->hidden, MODEL_O_W);
     c->attention = cycles_attention_gradient(l, true);
-    c->elementwise = half_gradient(l, l->model->zoo.use_ffn_bias_in_attention, MODEL_O_B);
+    c->elementwise = (l->model->zoo.use_ffn_bias_in_attention
+                          ? cycles_kind_bias_gradient(l, l->hidden.k, MODEL_O_B)
+                          : 0) +
+                     half_gradient(l);
 }
 
 static void ffn0_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn0_gradients) + cycles_router_product_gradient(l);
-    c->elementwise =
-        norm_before_ffn(l, cycles_norm_gradient) + cycles_dispatch_gradient(l) +
-        all_networks(l, activation_gradient) +
-        (l->model->zoo.use_ffn_bias ? cycles_kind_bias_gradient(l, l->filter.k, MODEL_FFN0_B) : 0);
+    c->elementwise = norm_before_ffn(l, cycles_norm_gradient) + cycles_dispatch_gradient(l) +
+                     all_networks(l, activation_gradient) + all_networks(l, ffn0_bias_gradients);
 }
 
 static void ffn1_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn1_gradients);
     c->elementwise = cycles_combine_gradient(l) + all_networks(l, activation) +
-                     half_gradient(l, l->model->zoo.use_ffn_bias, MODEL_FFN1_B);
+                     all_networks(l, ffn1_bias_gradient) + half_gradient(l);
 }
 
 /* ---- cycles until the first row of a part's gradient leaves ---------------------------------- */

@@ -146,3 +146,40 @@ TEST(cycles_router, what_a_router_has_is_what_it_costs)
            0, 0);
     model_destroy(&r.model);
 }
+
+/* Cycles of a part beside its products that biases of the feed-forward networks add. */
+static double biases(struct rig *r, const struct cycles_layout *l, enum model_part part,
+                     bool backward)
+{
+    double cycles[2];
+    for (int i = 0; i < 2; i++) {
+        r->model->zoo.use_ffn_bias = i;
+        cycles[i] = (backward ? cycles_part_backward(l, part, CYCLES_KEEP_ALL)
+                              : cycles_part_forward(l, part))
+                        .elementwise;
+    }
+    return cycles[1] - cycles[0];
+}
+
+/* Eight experts and a shared network, each with two vectors before its nonlinearity and one after
+ * its last product. */
+TEST(cycles_router, each_network_has_its_biases)
+{
+    struct rig r;
+    struct cycles_layout l;
+    rig_open_router(&r, (struct zoo_moe){.num_shared_experts = 1, .probability_before_ffn = true});
+    r.model->gated = true;
+    cycles_layout_init(&l, &r.hw, r.model, 1, 2000);
+    struct cycles_layout e = l;
+    e.t = ceil(l.t / 4);
+    const double h = l.hidden.k, f = l.filter.k;
+    T_NEAR(biases(&r, &l, MODEL_PART_FFN0, false),
+           8 * 2 * cycles_bias(&e, f) + 2 * cycles_bias(&l, f), 1e-4);
+    T_NEAR(biases(&r, &l, MODEL_PART_FFN1, false), 8 * cycles_bias(&e, h) + cycles_bias(&l, h),
+           1e-4);
+    T_NEAR(biases(&r, &l, MODEL_PART_FFN0, true),
+           8 * cycles_bias_gradient(&e, f, 2) + cycles_bias_gradient(&l, f, 2), 1e-4);
+    T_NEAR(biases(&r, &l, MODEL_PART_FFN1, true),
+           8 * cycles_bias_gradient(&e, h, 1) + cycles_bias_gradient(&l, h, 1), 1e-4);
+    model_destroy(&r.model);
+}

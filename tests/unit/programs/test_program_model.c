@@ -384,6 +384,60 @@ TEST(pe_model, routers_are_those_of_the_host)
     }
 }
 
+enum { ROUTED_SAMPLES = 2 };
+
+/* Cycles of biases in both passes of a step of one leaf: on the mesh, and the analytical model's
+ * of all work beside products. */
+static void bias_cycles(const struct zoo_params *p, const struct program_fabric *fabric,
+                        double simulated[2], double modelled[2])
+{
+    static const enum model_part parts[] = {MODEL_PART_FFN0, MODEL_PART_FFN1};
+    struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    struct cycles_layout l;
+    struct fixture f;
+    struct fixture_result result;
+    int64_t cycles;
+    fixture_create_of(&f, p, ROUTED_SAMPLES);
+    const struct fixture_run run = {.end_leaf = 1, .leaf_samples = ROUTED_SAMPLES};
+    program_step(&f, &run, fabric, &(struct program_masked){0}, &result, &cycles);
+    simulated[0] = (double)program_rows[PROGRAMS_ROW_POINTWISE].cycles;
+    simulated[1] = (double)program_rows[PROGRAMS_ROW_POINTWISE_BACKWARD].cycles;
+    cluster.wafer.pe_cols = fabric->w;
+    cluster.wafer.pe_rows = fabric->h;
+    cycles_layout_init(&l, &hw, &f.model, 1, ROUTED_SAMPLES);
+    cycles_layout_round_robin(&l, ROUTED_SAMPLES);
+    modelled[0] = modelled[1] = 0;
+    for (int i = 0; i < 2; i++) {
+        modelled[0] += cycles_part_forward(&l, parts[i]).elementwise;
+        modelled[1] += cycles_part_backward(&l, parts[i], CYCLES_KEEP_ALL).elementwise;
+    }
+    fixture_result_destroy(&f, &result);
+    fixture_destroy(&f);
+}
+
+/* Each network of a mixture has its own biases, a gated one two before its nonlinearity. */
+TEST(pe_model, biases_of_experts_take_their_own_cycles)
+{
+    static const struct program_fabric fabric = {5, 8, 1, 1};
+    for (int gated = 0; gated < 2; gated++) {
+        double simulated[2][2], modelled[2][2];
+        struct zoo_params p = program_params(3, 8);
+        p.model.nonlinearity = gated ? ZOO_SWIGLU : ZOO_GELU;
+        p.model.moe = (struct zoo_moe){
+            .num_experts = 5, .top_k = 2, .num_shared_experts = 1, .probability_before_ffn = true};
+        for (int biased = 0; biased < 2; biased++) {
+            p.model.use_ffn_bias = biased;
+            bias_cycles(&p, &fabric, simulated[biased], modelled[biased]);
+        }
+        for (int pass = 0; pass < 2; pass++)
+            T_NEAR((simulated[1][pass] - simulated[0][pass]) /
+                           (modelled[1][pass] - modelled[0][pass]) -
+                       1,
+                   0, 0.15);
+    }
+}
+
 /* ---- squares of the leaves' gradients -------------------------------------------------------- */
 
 /* |gradient|^2 of leaf @p leaf alone, on the host. */
