@@ -6,8 +6,9 @@
  * and values move between the rows of a prompt's texts. No program of the mesh does this, so the
  * formula is not compared with simulated cycles. */
 #include "cycles_cached.h"
-#include "cycles_rows.h"
 
+#include "cycles_layout.h"
+#include "cycles_rows.h"
 #include "cycles_vector.h"
 
 #include <math.h>
@@ -17,16 +18,6 @@
 struct keys {
     double seen, rows, queries;
 };
-
-/** Mean number of keys to which a new token attends, over the new tokens and the layers. */
-static double keys_seen(const struct cycles_layout *l)
-{
-    const struct model *m = l->model;
-    const double all = l->cached + (l->tokens + 1) / 2;
-    const double near = fmin(all, (double)(m->window + 1 + m->sink_tokens));
-    if (!m->window) return all;
-    return m->zoo.sliding_window_every_other_decoder_layer ? (all + near) / 2 : near;
-}
 
 /** Place the caches of @p owners texts (or sources), each with @p seen keys and @p queries queries,
  *  on the rows of PEs. */
@@ -97,7 +88,7 @@ static double exchange(const struct cycles_layout *l, const struct keys *k)
 
 double cycles_cached_attention(const struct cycles_layout *l)
 {
-    const struct keys k = keys_of(l, keys_seen(l), l->texts, l->tokens);
+    const struct keys k = keys_of(l, cycles_keys_seen(l) / l->tokens, l->texts, l->tokens);
     return attend(l, &k) + exchange(l, &k);
 }
 

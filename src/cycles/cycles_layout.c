@@ -105,15 +105,26 @@ static void set_heads(struct cycles_layout *l)
     l->qkv = 1 + 2 * (double)m->kv_heads / H;
 }
 
-/** Keys in the attention window of a query, as a fraction of those that a causal mask leaves; mean
- *  over the queries and layers. */
-static double seen(const struct cycles_layout *l)
+/** Keys up to its own of each computed token of a sequence, at most @p most, summed over the
+ *  tokens. */
+static double keys_of_tokens(const struct cycles_layout *l, double most)
+{
+    const double n = l->tokens, growing = fmax(0, fmin(most - l->cached, n));
+    return growing * l->cached + growing * (growing + 1) / 2 + (n - growing) * most;
+}
+
+static double all_keys(const struct cycles_layout *l)
+{
+    return keys_of_tokens(l, l->cached + l->tokens);
+}
+
+double cycles_keys_seen(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
-    const double T = l->tokens, W = fmin((double)m->window + 1, T);
-    if (!m->window || !l->causal) return 1;
-    const double within = (W * (W + 1) / 2 + (T - W) * W) / (T * (T + 1) / 2);
-    return m->zoo.sliding_window_every_other_decoder_layer ? (1 + within) / 2 : within;
+    const double all = all_keys(l);
+    if (!m->window) return all;
+    const double near = keys_of_tokens(l, (double)(m->window + 1 + m->sink_tokens));
+    return m->zoo.sliding_window_every_other_decoder_layer ? (all + near) / 2 : near;
 }
 
 /** Set the queries per sequence on a PE (q), the rows of a sequence, and the mean number of queries
@@ -122,7 +133,7 @@ static void set_sequences(struct cycles_layout *l)
 {
     l->q = ceil(l->t / l->seqs);
     l->seq_rows = fmin(l->rows, ceil(l->tokens / l->q));
-    const double seen_q = l->causal ? (l->q + 1) / 2 * seen(l) : l->q;
+    const double seen_q = l->causal ? (l->q + 1) / 2 * (cycles_keys_seen(l) / all_keys(l)) : l->q;
     l->q_mean = seen_q + l->masked * (l->q - seen_q);
     set_room(l);
 }

@@ -30,6 +30,10 @@ double cycles_sum_vectors(const struct cycles_layout *l);
  *  fewer of them are live at a time. */
 void cycles_layout_slice(struct cycles_layout *l, int slices);
 
+/** Keys to which the tokens of a sequence attend under a causal mask, summed over the tokens: those
+ *  in the window, the sinks before it, cached ones included; mean over the layers. */
+double cycles_keys_seen(const struct cycles_layout *l);
+
 /** Live values per token of a PE at the two peaks of the backward pass of a block: feed-forward (h,
  *  p, act, d act, dy) and attention (x, q k v, a, da, dq dk dv, dy). Weight gradients are computed
  *  while act or d act is not live, which leaves memory for their sums. */

@@ -101,3 +101,37 @@ TEST(cycles_cached, a_window_bounds_the_keys)
     CU_ASSERT(all_stages(&r, 1, 2000, 4) > near);
     model_destroy(&r.model);
 }
+
+/* Keys that a token at @p t sees: of the window, itself among them, and the sinks. */
+static int64_t keys_at(const struct model *m, int64_t t)
+{
+    int64_t n = 0;
+    for (int64_t key = 0; key <= t; key++)
+        n += t - key <= m->window || key < m->sink_tokens;
+    return n;
+}
+
+/* Sinks are seen in training, by tokens of a prompt, and by new tokens after a cache. */
+TEST(cycles_cached, sinks_are_seen_in_both_passes)
+{
+    struct rig r;
+    rig_open(&r, (struct model_case){256, 2, 4, 512, 128}, HW_STREAM_BLOCK);
+    r.cluster.wafer.masked_scores = 0;
+    for (int i = 0; i < 8; i++) {
+        struct cycles_layout l;
+        const struct cycles_tokens tokens = {.n_new = 40, .n_cached = 70};
+        double whole = 0, later = 0;
+        r.model->window = i < 4 ? 20 : 90;
+        r.model->sink_tokens = i % 4 * 30;
+        for (int64_t t = 0; t < 128; t++)
+            whole += (double)keys_at(r.model, t);
+        for (int64_t t = 70; t < 110; t++)
+            later += (double)keys_at(r.model, t);
+        cycles_layout_init(&l, &r.hw, r.model, 1, 2000);
+        T_NEAR(cycles_keys_seen(&l), whole, 0);
+        T_NEAR(l.q_mean, (l.q + 1) / 2 * whole / (128 * 129 / 2), 1e-12);
+        cycles_layout_init_tokens(&l, &r.hw, r.model, 1, 20, &tokens);
+        T_NEAR(cycles_keys_seen(&l), later, 0);
+    }
+    model_destroy(&r.model);
+}
