@@ -41,8 +41,8 @@ static void set_rates(struct cycles_layout *l, const struct hw_wafer *w, enum nu
     l->hop = (double)w->hop_cycles;
     l->ramp = (double)w->ramp_cycles;
     l->factor = w->kernel_factor;
-    /* Luczynski et al. 2024 (HPDC), chain reduce: 2 T_R + 2 per PE, that is up the ramp, one
-     * addition, down the ramp, one hop. */
+    /* Luczynski et al. 2024 (HPDC), chain reduce: up the ramp, one addition, down the ramp, and the
+     * way to the next router; 2 T_R + 2 with one cycle a hop. */
     l->relay = 2 * (double)w->ramp_cycles + l->hop + 1;
 }
 
