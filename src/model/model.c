@@ -34,7 +34,7 @@ static WSC_CHECKED enum wsc_err check_positive(const char *key, double value)
 }
 
 /* Both stacks together have half as many blocks as other models may have: the numbers of dropout's
- * streams have room for these (src/host/host_branch.c). */
+ * streams have room for these (src/model/model_dropout.c). */
 static WSC_CHECKED enum wsc_err check_decoder_sizes(const struct zoo_model *m)
 {
     const int64_t most = MAX_LAYERS / 2 - 1 - m->num_hidden_layers;

@@ -184,7 +184,7 @@ void programs_head_loss_begin(struct programs_model *k, int i)
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* True for outputs of the vocabulary, which are scaled and may have a soft cap. */
+/* True for outputs of the vocabulary: they alone may have a soft cap. */
 static bool has_vocabulary(const struct programs_model *k, int i)
 {
     return k->model->head[i].output == MODEL_LM_HEAD_W;
