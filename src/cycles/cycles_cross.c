@@ -66,12 +66,6 @@ static struct cycles_side keys_and_values(const struct cycles_layout *l)
     return (struct cycles_side){.n = l->heads.n * both, .k = l->heads.k * both};
 }
 
-static double norm_before(const struct cycles_layout *l,
-                          double (*norm)(const struct cycles_layout *l))
-{
-    return l->model->norm_last ? 0 : norm(l);
-}
-
 static const struct cycles_matrix kv_weights[] = {{MODEL_CROSS_K_W, 0.5}, {MODEL_CROSS_V_W, 0.5}};
 static const struct cycles_matrix kv_biases[] = {{MODEL_CROSS_K_B, 0.5}, {MODEL_CROSS_V_B, 0.5}};
 
@@ -79,7 +73,7 @@ void cycles_cross_qkv_forward(const struct cycles_layout *l, struct cycles_break
 {
     const bool biased = l->model->zoo.use_projection_bias_in_attention;
     c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_CROSS_Q_W));
-    c->elementwise = norm_before(l, cycles_norm) + (biased ? cycles_bias(l, l->heads.k) : 0);
+    c->elementwise = cycles_norm_before(l, cycles_norm) + (biased ? cycles_bias(l, l->heads.k) : 0);
     if (memory_is_kept(l)) return;
     const struct cycles_layout e = encoder_layout(l);
     const struct cycles_side kv = keys_and_values(l);
@@ -97,7 +91,7 @@ void cycles_cross_qkv_backward(const struct cycles_layout *l, struct cycles_brea
         cycles_kind_gradient(l, &l->hidden, &l->heads, MODEL_CROSS_Q_W) +
         cycles_product(&e, &kv, e.hidden.n, cycles_mean_of(l, kv_weights, 2, cycles_density_of)) +
         cycles_matrices_gradient(&e, &e.hidden, &kv, kv_weights, 2);
-    c->elementwise = norm_before(l, cycles_norm_gradient) + cycles_residual(&e, e.hidden.k);
+    c->elementwise = cycles_norm_before(l, cycles_norm_gradient) + cycles_residual(&e, e.hidden.k);
     if (l->model->zoo.use_projection_bias_in_attention)
         c->elementwise += cycles_kind_bias_gradient(l, l->heads.k, MODEL_CROSS_Q_B) +
                           cycles_biases_gradient(&e, kv.k, kv_biases, 2);
@@ -105,7 +99,7 @@ void cycles_cross_qkv_backward(const struct cycles_layout *l, struct cycles_brea
 
 double cycles_cross_qkv_first(const struct cycles_layout *l)
 {
-    return norm_before(l, cycles_norm) +
+    return cycles_norm_before(l, cycles_norm) +
            cycles_first_rows(l, &l->hidden, &l->heads,
                              cycles_gradient_density_of(l, MODEL_CROSS_Q_W));
 }

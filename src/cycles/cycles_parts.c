@@ -220,27 +220,26 @@ static bool norm_after(const struct model *m)
     return m->zoo.norm_first_sandwich || m->norm_last;
 }
 
-/** Cycles of the norm before attention; 0 in a model with norms after the sums. Likewise
- *  norm_before_ffn(). */
-static double norm_before_attention(const struct cycles_layout *l,
-                                    double (*norm)(const struct cycles_layout *l))
-{
-    return l->model->norm_last ? 0 : norm(l);
-}
+/** cycles_norm_before() of the feed-forward network, where the model has a norm there. */
 static double norm_before_ffn(const struct cycles_layout *l,
                               double (*norm)(const struct cycles_layout *l))
 {
-    return l->model->norm3 && !l->model->norm_last ? norm(l) : 0;
+    return l->model->norm3 ? cycles_norm_before(l, norm) : 0;
+}
+
+/** Rotary positions of q and k, and their gradient. */
+static double rotation(const struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    const double rotated = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
+    return m->rotary_dim ? cycles_rotary(l, l->heads.k * rotated) : 0;
 }
 
 /** Operations on q, k and v after their product: bias, rotary positions, norms of q and k. */
 static double after_qkv(const struct cycles_layout *l)
 {
-    const struct model *m = l->model;
-    const double rotated = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
-    double sum = m->zoo.use_projection_bias_in_attention ? cycles_bias(l, l->heads.k * l->qkv) : 0;
-    if (m->rotary_dim) sum += cycles_rotary(l, l->heads.k * rotated);
-    return sum + cycles_head_norms(l);
+    const bool biased = l->model->zoo.use_projection_bias_in_attention;
+    return (biased ? cycles_bias(l, l->heads.k * l->qkv) : 0) + rotation(l) + cycles_head_norms(l);
 }
 
 /** Operations after the bias of attention or of the feed-forward network: a norm where the model
@@ -291,7 +290,7 @@ static double qkv_product(const struct cycles_layout *l)
 static void qkv_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = qkv_product(l);
-    c->elementwise = norm_before_attention(l, cycles_norm) + after_qkv(l);
+    c->elementwise = cycles_norm_before(l, cycles_norm) + after_qkv(l);
 }
 
 static void attn_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
@@ -363,13 +362,9 @@ static double half_gradient(const struct cycles_layout *l)
 
 static double qkv_gradient(const struct cycles_layout *l)
 {
-    const struct model *m = l->model;
-    const double rotated = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
+    const bool biased = l->model->zoo.use_projection_bias_in_attention;
     const struct qkv_matrices b = qkv_shares(l, MODEL_Q_B, MODEL_K_B, MODEL_V_B);
-    return (m->zoo.use_projection_bias_in_attention
-                ? cycles_biases_gradient(l, l->heads.k * l->qkv, b.of, 3)
-                : 0) +
-           (m->rotary_dim ? cycles_rotary(l, l->heads.k * rotated) : 0) +
+    return (biased ? cycles_biases_gradient(l, l->heads.k * l->qkv, b.of, 3) : 0) + rotation(l) +
            cycles_head_norms_gradient(l);
 }
 
@@ -396,7 +391,7 @@ static void qkv_backward(const struct cycles_layout *l, struct cycles_breakdown 
     c->products =
         cycles_product(l, &qkv, l->hidden.n, cycles_mean_of(l, w.of, 3, cycles_density_of)) +
         cycles_matrices_gradient(l, &l->hidden, &qkv, w.of, 3);
-    c->elementwise = norm_before_attention(l, cycles_norm_gradient) + qkv_gradient(l);
+    c->elementwise = cycles_norm_before(l, cycles_norm_gradient) + qkv_gradient(l);
 }
 
 static void attn_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
@@ -436,7 +431,7 @@ static double qkv_first(const struct cycles_layout *l)
 {
     const struct cycles_side qkv = qkv_side(l);
     const struct qkv_matrices w = qkv_weights(l);
-    return norm_before_attention(l, cycles_norm) +
+    return cycles_norm_before(l, cycles_norm) +
            cycles_first_rows(l, &l->hidden, &qkv,
                              cycles_mean_of(l, w.of, 3, cycles_gradient_density_of));
 }

@@ -150,6 +150,12 @@ double cycles_norm_gradient(const struct cycles_layout *l)
            cycles_norm_vector_gradient(l) + cycles_norm_again(l);
 }
 
+double cycles_norm_before(const struct cycles_layout *l,
+                          double (*pass)(const struct cycles_layout *l))
+{
+    return l->model->norm_last ? 0 : pass(l);
+}
+
 double cycles_head_norm(const struct cycles_layout *l)
 {
     const struct normed x = heads(l, 1);

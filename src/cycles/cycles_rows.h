@@ -4,6 +4,10 @@
 #define WSC_CYCLES_ROWS_H
 #include <wsc/cycles_ops.h>
 
+/** Cycles of the norm before a branch, in the pass that @p pass computes (cycles_norm(),
+ *  cycles_norm_gradient()); 0 in a model with norms after the sums. */
+double cycles_norm_before(const struct cycles_layout *l,
+                          double (*pass)(const struct cycles_layout *l));
 /** Norms of the heads of queries and of keys, and their backward; 0 without them. */
 double cycles_head_norms(const struct cycles_layout *l);
 double cycles_head_norms_gradient(const struct cycles_layout *l);

@@ -23,12 +23,6 @@
 
 #include <string.h>
 
-/* Number of networks of a token: chosen experts, then the shared ones. */
-static int64_t n_slots(const struct host *k)
-{
-    return model_active_ffns(k->model);
-}
-
 /* A place: a row, and one of the slots for its networks. */
 struct place {
     int64_t row, slot;
@@ -37,7 +31,7 @@ struct place {
 static struct place *places(const struct host *k)
 {
     return (struct place *)k->buffer[HOST_ORDER] +
-           host_router_kept_layer(k) * k->max_rows * n_slots(k);
+           host_router_kept_layer(k) * k->max_rows * host_router_slots(k);
 }
 
 /* Input of the networks (N, C): the output of the norm before them. */
@@ -55,7 +49,7 @@ static void sort_leaf(void *ctx, int64_t leaf, int thread)
 {
     struct host *k = ctx;
     const struct host_span *rows = &k->leaf[leaf];
-    const int64_t S = n_slots(k), n_ffns = model_n_ffns(k->model);
+    const int64_t S = host_router_slots(k), n_ffns = model_n_ffns(k->model);
     struct host_chosen *slot = host_router_chosen(k) + rows->row * S;
     int64_t *range = host_expert_ranges(k, leaf), at = rows->row * S;
     (void)thread;
@@ -99,7 +93,7 @@ static void each_place(struct host *k, void (*rows)(struct host *k, const struct
 /* The weight of a place's network. */
 static float weight_at(const struct host *k, const struct place *p)
 {
-    return host_router_chosen(k)[p->row * n_slots(k) + p->slot].weight;
+    return host_router_chosen(k)[p->row * host_router_slots(k) + p->slot].weight;
 }
 
 /* out (n, C) = the rows of @p from (N, C) to which the places belong. */
@@ -133,7 +127,8 @@ static void ffn0_places(struct host *k, const struct host_span *p, int64_t exper
 {
     const int64_t width = model_ffn_features(k->model);
     void *xn = host_thread(k, thread, HOST_OPERAND);
-    float *pre = host_kept(k, HOST_PRE, k->stage.layer, n_slots(k) * width) + p->row * width;
+    float *pre =
+        host_kept(k, HOST_PRE, k->stage.layer, host_router_slots(k) * width) + p->row * width;
     collect_inputs(k, p, xn, thread);
     host_ffn_linear(k, xn, p->n, expert, NULL, pre);
 }
@@ -149,7 +144,8 @@ void host_experts_ffn0(struct host *k)
 static void ffn1_places(struct host *k, const struct host_span *p, int64_t expert, int thread)
 {
     const int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);
-    const float *pre = host_kept(k, HOST_PRE, k->stage.layer, n_slots(k) * width) + p->row * width;
+    const float *pre =
+        host_kept(k, HOST_PRE, k->stage.layer, host_router_slots(k) * width) + p->row * width;
     const float *bias = host_expert_vector(k, MODEL_FFN1_B, expert);
     float *out = (float *)k->buffer[HOST_PLACES] + p->row * C;
     void *act = host_thread(k, thread, HOST_OPERAND);
@@ -163,7 +159,7 @@ static void ffn1_places(struct host *k, const struct host_span *p, int64_t exper
 /* sum (C) = results of the row's networks, times their weights, added in the order of the slots. */
 static void sum_places(const struct host *k, int64_t row, bool weighted, float *sum)
 {
-    const int64_t C = k->model->C, S = n_slots(k);
+    const int64_t C = k->model->C, S = host_router_slots(k);
     const struct host_chosen *slot = host_router_chosen(k) + row * S;
     memset(sum, 0, (size_t)C * sizeof *sum);
     for (int64_t s = 0; s < S; s++) {
@@ -215,7 +211,7 @@ static void ffn1_places_backward(struct host *k, const struct host_span *p, int6
                                  int thread)
 {
     const int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);
-    const int64_t S = n_slots(k);
+    const int64_t S = host_router_slots(k);
     const bool before = k->model->zoo.moe.probability_before_ffn;
     const float *pre = host_kept(k, HOST_PRE, k->stage.layer, S * width) + p->row * width;
     const float *bias = host_expert_vector(k, MODEL_FFN1_B, expert);
@@ -266,7 +262,7 @@ static void normed_rows(struct host *k, const struct host_span *b, int thread)
  * gradient of the network's input, and multiply that gradient by the weight. */
 static void weigh_inputs_backward(const struct host *k, const struct host_span *p, int thread)
 {
-    const int64_t C = k->model->C, S = n_slots(k);
+    const int64_t C = k->model->C, S = host_router_slots(k);
     float *row = host_thread(k, thread, HOST_ROW);
     for (int64_t i = 0; i < p->n; i++) {
         const struct place *place = places(k) + p->row + i;

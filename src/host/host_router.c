@@ -25,8 +25,7 @@ int64_t host_router_kept_layer(const struct host *k)
     return k->training ? k->stage.layer : 0;
 }
 
-/* Number of networks of a token: chosen experts, then the shared ones. */
-static int64_t n_slots(const struct host *k)
+int64_t host_router_slots(const struct host *k)
 {
     return model_active_ffns(k->model);
 }
@@ -48,7 +47,8 @@ static float *weighing(const struct host *k, int64_t layer)
 /* The networks (N, S) of every row of a layer. */
 static struct host_chosen *chosen(const struct host *k, int64_t layer)
 {
-    return (struct host_chosen *)k->buffer[HOST_CHOSEN] + layer * k->max_rows * n_slots(k);
+    return (struct host_chosen *)k->buffer[HOST_CHOSEN] +
+           layer * k->max_rows * host_router_slots(k);
 }
 
 struct host_chosen *host_router_chosen(const struct host *k)
@@ -195,7 +195,7 @@ static void score_rows(struct host *k, const struct host_span *b, int thread)
 static void choose_rows(struct host *k, const struct host_span *b, int thread)
 {
     const struct model *m = k->model;
-    const int64_t E = m->experts, S = n_slots(k), l = k->stage.layer;
+    const int64_t E = m->experts, S = host_router_slots(k), l = k->stage.layer;
     const float *p = routed(k, l), *w = weighing(k, l);
     const bool by_weights =
         w != p && m->zoo.moe.expert_weighting_nonlinearity == ZOO_ROUTER_SINKHORN;
@@ -233,7 +233,7 @@ static double balance_of(const struct host *k, int64_t sample, int64_t e, int64_
             if (!k->batch->mask[row]) continue;
             probability += (double)p[row * m->experts + e];
             for (int64_t s = 0; s < m->active_experts; s++)
-                count += slot[row * n_slots(k) + s].expert == e;
+                count += slot[row * host_router_slots(k) + s].expert == e;
         }
     }
     const double each = (double)(n * m->L);
@@ -277,7 +277,7 @@ static float balance_gradient(const struct host *k, int64_t row, int64_t e)
 static void weights_backward(const struct host *k, int64_t row, const float *w, float *d)
 {
     const struct model *m = k->model;
-    const int64_t S = n_slots(k);
+    const int64_t S = host_router_slots(k);
     const float *dweight = (const float *)k->buffer[HOST_DCHOSEN] + row * S;
     const struct host_chosen *slot = host_router_chosen(k) + row * S;
     float sum = 1, mixed = 0;

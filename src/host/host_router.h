@@ -8,6 +8,8 @@
 
 /** Index of the current layer in the kept buffers of routers. */
 int64_t host_router_kept_layer(const struct host *k);
+/** Number S of networks of a token: chosen experts, then the shared ones. */
+int64_t host_router_slots(const struct host *k);
 /** The networks (N, S) of every row of the current layer. */
 struct host_chosen *host_router_chosen(const struct host *k);
 /** Compute values and choices of all rows; stores the norm's output in HOST_XN if the block has a
