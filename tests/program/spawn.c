@@ -227,6 +227,16 @@ void spawn_free(struct spawn_result *r)
     r->out = r->err = NULL;
 }
 
+char *spawn_output(struct spawn_result *r)
+{
+    T_EQ(r->status, 0);
+    char *text = r->out;
+    r->out = NULL;
+    spawn_free(r);
+    if (!text) abort();
+    return text;
+}
+
 bool spawn_ok(const char *format, ...)
 {
     char command[COMMAND_BYTES];

@@ -40,6 +40,8 @@ pid_t spawn_find_rank(const struct spawn *s, int rank, pid_t but);
 void spawn_run(struct spawn_result *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void spawn_free(struct spawn_result *r);
+/** The standard output of a command that has to succeed, owned; frees the rest of @p r. */
+char *spawn_output(struct spawn_result *r);
 /** Run a command that has to succeed quietly: prints what it said otherwise. */
 bool spawn_ok(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #endif

@@ -31,12 +31,7 @@ static char *generate(const char *options)
         strstr(options, "--max_new_tokens") ? "" : "--max_new_tokens 30",
         strstr(options, "--tokenizer") || strstr(options, "--prompt_ids") ? "" : "--tokenizer byte",
         trained(), options);
-    T_EQ(r.status, 0);
-    char *text = r.out;
-    r.out = NULL;
-    spawn_free(&r);
-    if (!text) abort();
-    return text;
+    return spawn_output(&r);
 }
 
 static void expect_same(const char *options, const char *text)
@@ -368,12 +363,7 @@ static char *totals(const char *launch, const char *options, int most)
               "tokens_per_s|compute|weights_wait|new_tokens|first_token_ps|token_ps)\":' "
               "%s/performance.json",
               launch, job_tiny(), most, trained(), dir, options, dir);
-    T_EQ(r.status, 0);
-    char *text = r.out;
-    r.out = NULL;
-    spawn_free(&r);
-    if (!text) abort();
-    return text;
+    return spawn_output(&r);
 }
 
 /* When all texts have ended, the steps that are left are empty, and count for nothing. */

@@ -145,11 +145,7 @@ static char *generate(const char *launch, const char *options)
               "%s %s --mode generate --checkpoint_path %s/checkpoint_20.mdl --model_dir %s "
               "--prompt 'the cat' --prompt 'a red mat. ' --max_new_tokens 24 %s | grep -v INFO:",
               launch, job_tiny(), trained(), job_path("generate"), options);
-    T_EQ(r.status, 0);
-    char *text = r.out;
-    r.out = NULL;
-    spawn_free(&r);
-    return text;
+    return spawn_output(&r);
 }
 
 TEST(modes, greedy_texts_continue_the_prompts_the_same_everywhere)

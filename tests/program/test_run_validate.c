@@ -12,11 +12,7 @@ static char *read_whole(const char *dir, const char *name)
 {
     struct spawn_result r;
     spawn_run(&r, "cat %s/%s", dir, name);
-    T_EQ(r.status, 0);
-    char *text = r.out;
-    r.out = NULL;
-    spawn_free(&r);
-    return text;
+    return spawn_output(&r);
 }
 
 /* The field number @p column of the row @p id. */

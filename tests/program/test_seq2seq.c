@@ -232,12 +232,7 @@ static char *draw(const char *how)
               "--max_new_tokens 7 --model_dir %s --set runconfig.autoload_last_checkpoint=false | "
               "grep -v INFO:",
               corpus(), how, job_path("drawn"));
-    T_EQ(r.status, 0);
-    char *text = r.out;
-    r.out = NULL;
-    spawn_free(&r);
-    if (!text) abort();
-    return text;
+    return spawn_output(&r);
 }
 
 /* The tokenizer has bytes alone: other tokens are printed as their ids, sentinels by their names.
