@@ -6,6 +6,7 @@
 #include <wsc/rng.h>
 
 #include <math.h>
+#include <stdbool.h>
 
 enum { PHILOX_ROUNDS = 10, BLOCK = 256 /* numbers at a time */ };
 
@@ -156,11 +157,14 @@ void wsc_rng_normals(double *out, uint64_t seed, uint64_t stream, uint64_t first
 /* Rounding may leave the interval by one last place, so the result is cut to it. */
 static inline double cut(double x, double lo, double hi)
 {
-    return x < lo ? lo : x > hi ? hi : x;
+    return x < lo ? lo : x < hi ? x : hi; /* NaN far below the mean, where the probability is 0 */
 }
 
+/* Above the mean probabilities end at 1, so that an interval there is drawn from its mirror image.
+ */
 double wsc_rng_truncated_normal(uint64_t seed, uint64_t stream, uint64_t i, double lo, double hi)
 {
+    if (lo > 0) return -wsc_rng_truncated_normal(seed, stream, i, -hi, -lo);
     double p_lo = normal_cdf(lo), p_hi = normal_cdf(hi);
     return cut(wsc_rng_quantile(p_lo + (p_hi - p_lo) * wsc_rng_uniform(seed, stream, i)), lo, hi);
 }
@@ -168,12 +172,16 @@ double wsc_rng_truncated_normal(uint64_t seed, uint64_t stream, uint64_t i, doub
 void wsc_rng_truncated_normals(double *out, uint64_t seed, uint64_t stream, uint64_t first,
                                int64_t n, double lo, double hi)
 {
-    const double p_lo = normal_cdf(lo), p_hi = normal_cdf(hi);
+    const bool above = lo > 0;
+    const double low = above ? -hi : lo, high = above ? -lo : hi;
+    const double p_lo = normal_cdf(low), p_hi = normal_cdf(high);
     wsc_rng_uniforms(out, seed, stream, first, n);
     for (int64_t i = 0; i < n; i++)
         out[i] = p_lo + (p_hi - p_lo) * out[i];
     for (int64_t i = 0; i < n; i += BLOCK)
         quantiles(out + i, n - i < BLOCK ? (int)(n - i) : BLOCK);
     for (int64_t i = 0; i < n; i++)
-        out[i] = cut(out[i], lo, hi);
+        out[i] = cut(out[i], low, high);
+    for (int64_t i = 0; i < n && above; i++)
+        out[i] = -out[i];
 }

@@ -117,6 +117,25 @@ TEST(rng, many_numbers_are_the_single_ones)
     CU_ASSERT(far > 0);
 }
 
+/* Far above the mean, where the probability below the interval rounds to 1: inside it, and near its
+ * lower bound, as the tail beyond x has a mean of about x + 1 / x. */
+TEST(rng, truncated_normals_far_above_the_mean)
+{
+    enum { N = 2000 };
+    static const double low[] = {0.5, 4, 8.5, 20, 50};
+    static double x[N];
+    for (size_t k = 0; k < sizeof low / sizeof *low; k++) {
+        double sum = 0;
+        wsc_rng_truncated_normals(x, 3, 4, 0, N, low[k], low[k] + 30);
+        for (int i = 0; i < N; i++) {
+            CU_ASSERT(x[i] >= low[k] && x[i] <= low[k] + 30);
+            T_NEAR(x[i], wsc_rng_truncated_normal(3, 4, (uint64_t)i, low[k], low[k] + 30), 0);
+            sum += x[i] / N;
+        }
+        if (low[k] >= 4 && low[k] < 30) T_NEAR(sum, low[k] + 1 / low[k], 0.01);
+    }
+}
+
 TEST(rng, streams_differ)
 {
     CU_ASSERT(wsc_rng_u64(1, wsc_rng_stream(WSC_RNG_INIT, 0), 5) !=
