@@ -29,7 +29,7 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmis
         $(if $(CLANG),-Wno-gnu-zero-variadic-macro-arguments)
 # Nobody reads errno of sqrt() and its like, which would keep their loops scalar; no value changes.
 FP   := -ffp-contract=off -fno-math-errno
-# Files and other users are not trusted (SECURITY.md).
+# Files and other users are not trusted (docs/SECURITY.md).
 HARD := -fstack-protector-strong -fPIE
 ARCH ?= $(if $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),x86-64-v3)
 OPT.release := -O2 -D_FORTIFY_SOURCE=2

@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 # The texts as they lie in the tree, with what they name: links between them stay as they are.
 texts=$work/docs
 mkdir -p "$texts"
-cp -r README.md CONTRIBUTING.md SECURITY.md LICENSE docs configs "$texts/"
+cp -r README.md CONTRIBUTING.md LICENSE docs configs "$texts/"
 mkdir -p "$texts/include"
 cp -r include/. "$texts/include/"
 sed "s|^docs_dir:.*|docs_dir: $texts|;s|^site_dir:.*|site_dir: $site|" packaging/site/mkdocs.yml >"$work/mkdocs.yml"

@@ -82,7 +82,7 @@ findings() {
         sources | xargs grep -HE '^[A-Za-z_][A-Za-z0-9_ *]*\(' >"$work/functions"
         awk -f "$here/module.awk" -f "$here/docs.awk" "$tables/layers.txt" \
             kind=files "$work/files" kind=functions "$work/functions" \
-            kind=docs README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/decisions/*.md ;;
+            kind=docs README.md CONTRIBUTING.md docs/*.md docs/decisions/*.md ;;
     terms)
         # shellcheck disable=SC2046 # a list of files
         awk -f "$here/module.awk" -f "$here/terms.awk" "$tables/layers.txt" kind=terms "$tables/terms.txt" \
