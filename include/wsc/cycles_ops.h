@@ -22,6 +22,8 @@ struct cycles_side {
     double n;  /**< features */
     double k;  /**< features of the PE with most features */
     bool wide; /**< its numbers have 32 bits and are rounded when they are sent */
+    /** Sums over tokens with it are not added over lanes: those of keys, which a lane has alone. */
+    bool in_lane;
 };
 
 /** Placement of the features and tokens of one micro-batch on a lane, and the speed of one PE.

@@ -523,6 +523,11 @@ static inline int64_t model_active_ffns(const struct model *m)
 {
     return m->experts ? m->active_experts + m->shared_experts : 1;
 }
+/** True when a hash of the token chooses its experts: the router's matrix multiplies nothing. */
+static inline bool model_hash_routed(const struct model *m)
+{
+    return m->experts > 0 && m->zoo.moe.routing_algorithm == ZOO_ROUTING_HASH;
+}
 /** Most tokens of a sequence. */
 static inline int64_t model_longest(const struct model *m)
 {

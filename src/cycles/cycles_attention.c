@@ -122,8 +122,10 @@ static double contract_keys(const struct cycles_layout *l)
  *  head. */
 static struct cycles_side sent_scores(const struct cycles_layout *l)
 {
-    return (struct cycles_side){
-        .n = l->tokens, .k = ceil(l->tokens / l->head_cols), .wide = l->head_cols > 1};
+    return (struct cycles_side){.n = l->tokens,
+                                .k = ceil(l->tokens / l->head_cols),
+                                .wide = l->head_cols > 1,
+                                .in_lane = true};
 }
 
 bool cycles_keys_arrive(const struct cycles_layout *l)

@@ -25,11 +25,6 @@ static bool weighs_apart(const struct cycles_layout *l)
     return zoo_moe_weighs_apart(&l->model->zoo.moe);
 }
 
-static bool is_hash(const struct cycles_layout *l)
-{
-    return l->model->zoo.moe.routing_algorithm == ZOO_ROUTING_HASH;
-}
-
 /** Number of experts that the router chooses for a token. slots(): number of feed-forward networks
  *  that a token goes through, shared ones included. */
 static double chosen(const struct cycles_layout *l)
@@ -93,8 +88,9 @@ static double balance(const struct cycles_layout *l)
 double cycles_route(const struct cycles_layout *l, bool balances)
 {
     const double n = values(l) * l->t;
-    const double scores = is_hash(l) ? move(l, n) + l->t * CYCLES_LABEL
-                                     : maps(l, cycles_router_map) + weighs_apart(l) * move(l, n);
+    const double scores = model_hash_routed(l->model)
+                              ? move(l, n) + l->t * CYCLES_LABEL
+                              : maps(l, cycles_router_map) + weighs_apart(l) * move(l, n);
     const double division =
         move(l, l->t) + cycles_map(l, l->t, l->divide) + 2 * chosen(l) * cycles_sum(l, l->t);
     return scores + move(l, n) + chosen(l) * choice(l) +
@@ -150,7 +146,7 @@ double cycles_weigh_places(const struct cycles_layout *l, double features)
 
 double cycles_router_product(const struct cycles_layout *l)
 {
-    if (!l->model->experts) return 0;
+    if (!l->model->experts || model_hash_routed(l->model)) return 0;
     return cycles_product(l, &l->hidden, (double)l->model->experts,
                           cycles_density_of(l, MODEL_ROUTER_W));
 }
@@ -158,7 +154,7 @@ double cycles_router_product(const struct cycles_layout *l)
 double cycles_router_product_gradient(const struct cycles_layout *l)
 {
     const struct cycles_side experts = cycles_side_of(l, l->model->experts);
-    if (!l->model->experts || is_hash(l)) return 0;
+    if (!l->model->experts || model_hash_routed(l->model)) return 0;
     return cycles_product(l, &experts, l->hidden.n, cycles_density_of(l, MODEL_ROUTER_W)) +
            cycles_kind_gradient(l, &l->hidden, &experts, MODEL_ROUTER_W);
 }
@@ -222,5 +218,6 @@ double cycles_dispatch_gradient(const struct cycles_layout *l)
     if (!l->model->experts) return 0;
     const double weights = cycles_place_weights_gradient(l, k) + cycles_weigh_places(l, k);
     return inputs(l, false) + (weighs_inputs(l) ? weights + inputs(l, true) : 0) +
-           (is_hash(l) ? 0 : cycles_route_gradient(l, balances(l))) + cycles_move_places(l, true);
+           (model_hash_routed(l->model) ? 0 : cycles_route_gradient(l, balances(l))) +
+           cycles_move_places(l, true);
 }

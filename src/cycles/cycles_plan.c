@@ -25,6 +25,9 @@ struct task {
     int64_t units;       /**< of so many sequences the share has; the last one may be smaller */
     int64_t micro_batch; /**< units, given by the user; 0 = free */
     bool training;
+    /** A working set may be larger than the memory, of a micro-batch that was given or that cannot
+     *  be smaller; the excess spills. */
+    bool excess;
     const struct model_density *densest; /**< NULL: dense */
 };
 
@@ -349,7 +352,8 @@ static bool try_slices(const struct task *task, const struct cycles_plan *way, b
     const int64_t most = task->micro_batch ? task->micro_batch : largest(task, &p, resident);
     if (most == 0) return false;
     set_micro_batches(task, &p, most);
-    const int64_t least = resident ? p.micro_batch : model_sequences(task->model);
+    const bool spills_work = task->excess && !resident;
+    const int64_t least = spills_work ? model_sequences(task->model) : p.micro_batch;
     if (task->micro_batch && !fits(task, &p, least, resident)) return false;
     set_bytes(task, &p, resident);
     p.step_cycles = step_cycles(task, &p);
@@ -434,10 +438,19 @@ static void search(const struct task *task, struct cycles_plan *best)
             if (task->training) try_plan(task, lanes, (enum cycles_keep)keep, false, best);
         }
     }
-    /* Without training nothing is kept. A given micro-batch that is too large is planned all the
-     * same, if one sample fits; the excess spills to the activation servers. */
-    for (int lanes = least; lanes <= max_lanes && best->lanes == 0; lanes++)
+    /* Without training nothing is kept, so this is for working sets alone. */
+    for (int lanes = least; lanes <= max_lanes && best->lanes == 0 && task->excess; lanes++)
         try_plan(task, lanes, CYCLES_KEEP_ALL, false, best);
+}
+
+/** Plan micro-batches of @p units units. Where no plan has room for their working set, one is made
+ *  all the same, if one sample fits; the excess spills to the activation servers. */
+static void search_given(struct task *task, int64_t units, struct cycles_plan *best)
+{
+    task->micro_batch = units > 1 ? units : 1;
+    search(task, best);
+    task->excess = !best->lanes;
+    if (task->excess) search(task, best);
 }
 
 enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
@@ -463,13 +476,12 @@ enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
     if (given && micro_batch != CONF_NULL && micro_batch < 1)
         return WSC_RAISE(WSC_CONFIG, "micro_batch_size: %lld is not a positive number",
                          (long long)micro_batch);
-    if (given) task.micro_batch = micro_batch == CONF_NULL ? task.units : micro_batch / task.each;
-    if (given && task.micro_batch < 1) task.micro_batch = 1;
-    search(&task, plan);
-    if (!plan->lanes && !given && task.each > sample) {
-        task.micro_batch = 1; /* sequences that stay together do not fit: what is too much spills */
+    if (given)
+        search_given(&task, micro_batch == CONF_NULL ? task.units : micro_batch / task.each, plan);
+    else
         search(&task, plan);
-    }
+    /* Sequences that stay together do not fit. */
+    if (!plan->lanes && !given && task.each > sample) search_given(&task, 1, plan);
     return plan->lanes ? WSC_OK : too_large(&task);
 }
 

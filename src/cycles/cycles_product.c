@@ -189,11 +189,18 @@ double cycles_mean_of(const struct cycles_layout *l, const struct cycles_matrix 
 
 enum { GROUP = CYCLES_RING_GROUP, MOST_COLUMNS = GROUP * GROUP };
 
-/** One block of results: the number of values that are sent along the row, and the first and last
- *  column that sends them. */
+/** One block of results: the number of values that are sent along the row, the first and last
+ *  column that sends them, and the words that leave the PE for each result. */
 struct block {
-    double words, first, last;
+    double words, first, last, way;
 };
+
+/** Words that leave a PE for each result: twice as many where lanes are added. Gradients of keys
+ * and values stay in their lane. */
+static double words_out(const struct cycles_layout *l, const struct cycles_side *sent)
+{
+    return sent->in_lane ? 1 : cycles_lane_words(l);
+}
 
 /** Cycles of the AXPYs of one token, along the longer one of two vectors: the sent values or the @p
  *  held features. The values of the next token are received at the same time. */
@@ -219,7 +226,7 @@ static double block_cycles(const struct cycles_layout *l, double n, double held,
 {
     const double axpys = token_axpys(l, held, b);
     const double token = cols > 1 ? fmax(axpys, token_trip(l, held, b)) : axpys - 2;
-    return n * token + held * b->words * cycles_lane_words(l);
+    return n * token + held * b->words * b->way;
 }
 
 /** Cycles of @p count equal blocks. The first is @p b; each further one begins @p columns columns
@@ -235,7 +242,7 @@ static double equal_blocks(const struct cycles_layout *l, double n, double held,
     const double short_ones = fmin(count, fmax(0, steps));
     const double long_ones = count - short_ones, first = trip + short_ones * grows;
     const double tokens = short_ones * axpys + long_ones * (first + grows * (long_ones - 1) / 2);
-    return n * tokens + count * held * b->words * cycles_lane_words(l);
+    return n * tokens + count * held * b->words * b->way;
 }
 
 /** Number of sent values for whose results with @p held features a PE has room. */
@@ -250,13 +257,14 @@ static struct block block_of(const struct cycles_layout *l, double held,
                              const struct cycles_side *sent, double i)
 {
     const double most = most_values(l, held), parts = ceil(sent->k / most);
+    const double way = words_out(l, sent);
     if (parts > 1) {
         const double at = floor(i / parts);
-        return (struct block){sent->k / parts, at, at};
+        return (struct block){sent->k / parts, at, at, way};
     }
     const double columns = fmin(floor(most / sent->k), MOST_COLUMNS), first = i * columns * sent->k;
     const double words = fmin(columns * sent->k, sent->n - first);
-    return (struct block){words, i * columns, ceil((first + words) / sent->k) - 1};
+    return (struct block){words, i * columns, ceil((first + words) / sent->k) - 1, way};
 }
 
 static double blocks_of(const struct cycles_layout *l, double held, const struct cycles_side *sent)
@@ -295,7 +303,7 @@ static double outer_by_data(const struct cycles_layout *l, double n, double held
                             const struct cycles_side *sent, double cols)
 {
     const double relays = fmax(first_column_relays(l, held), sent->wide ? owner_rounds(l) : 0);
-    const double way = cycles_lane_words(l);
+    const double way = words_out(l, sent);
     const double added = fmax(0, way * held / l->add - l->start / cycles_fit.chain_hidden);
     const double item = n * fmax(1, cycles_axpy_arrival(l, held)) + (n - 1) * relays + added;
     return sent->n * fmax(item, way * held) + cols * l->hop + 2 * l->ramp;

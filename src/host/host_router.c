@@ -177,7 +177,7 @@ static void score_rows(struct host *k, const struct host_span *b, int thread)
     const void *xn = host_ffn_normed(
         k, b, m->norm3 ? host_at(k, k->buffer[HOST_XN], b->row * m->C) : NULL, false, thread);
     struct num_product shape = host_linear_shape(b->n, m->C, E);
-    if (moe->routing_algorithm == ZOO_ROUTING_HASH) {
+    if (model_hash_routed(m)) {
         memset(p, 0, (size_t)(b->n * E) * sizeof *p);
         for (int64_t i = 0; i < b->n; i++)
             p[i * E + k->batch->input_ids[b->row + i] % E] = 1;
@@ -299,7 +299,7 @@ static void router_row(const struct host *k, int64_t row, float *d, float *apart
     const int64_t E = k->model->experts;
     const float *p = routed(k, k->stage.layer) + row * E;
     const float *w = weighing(k, k->stage.layer) + row * E;
-    if (moe->routing_algorithm == ZOO_ROUTING_HASH) {
+    if (model_hash_routed(k->model)) {
         memset(d, 0, (size_t)E * sizeof *d);
         return;
     }

@@ -140,12 +140,14 @@ static bool is_output(const struct model *m, const struct model_tensor *t)
     return m->tied && (m->shared_tokens || t->stack == m->n_stacks - 1);
 }
 
-/* Share of the tokens that meet a matrix; 0 of tables that are looked up. */
+/* Share of the tokens that meet a matrix; 0 of tables that are looked up, and of a router that a
+ * hash replaces. */
 static double tokens_of(const struct model *m, const struct model_tensor *t)
 {
     const double T = (double)m->T, own = (double)m->stack[t->stack].T / T;
     if (t->n_dims != 2) return 0;
     if (model_is_condition(t->kind)) return 1 / T; /* one row of a sequence */
+    if (t->kind == MODEL_ROUTER_W && model_hash_routed(m)) return 0;
     if (t->expert >= 0 && t->expert < m->experts)
         return (double)m->active_experts / (double)m->experts;
     if (t->kind == MODEL_CROSS_K_W || t->kind == MODEL_CROSS_V_W) return (double)m->stack[0].T / T;
@@ -204,8 +206,8 @@ static double forward_flop(const struct model *model)
                 (double)model->T;
     }
     double ffn = ((double)model_ffn_features(model) + F) * C * (double)model_active_ffns(model);
-    double matrices = L * (2 * C * (Q + KV) + ffn + (double)model->experts * C) + head +
-                      matrices_of_diffusion(model);
+    const double router = model_hash_routed(model) ? 0 : (double)model->experts * C;
+    double matrices = L * (2 * C * (Q + KV) + ffn + router) + head + matrices_of_diffusion(model);
     for (int i = 0; i < model->n_tensors; i++)
         if (model->tensor[i].kind >= MODEL_N_KINDS && !model->tensor[i].reference &&
             !is_looked_up(&model->tensor[i]))
@@ -213,22 +215,22 @@ static double forward_flop(const struct model *model)
     return 2 * matrices + 4 * L * (double)model->T * Q;
 }
 
-/* Passes of the policy, each as long as a forward pass: backward counts as two. */
-static int n_passes(bool training)
+/* Passes, each as long as a forward pass: backward counts as two, a reference model as one. */
+static int n_passes(const struct model *model, bool training)
 {
-    return training ? 3 : 1;
+    return (training ? 3 : 1) + (model->n_reference ? 1 : 0);
 }
 
 double model_flop_per_token(const struct model *model, bool training)
 {
-    return (n_passes(training) + (model->n_reference ? 1 : 0)) * forward_flop(model);
+    return n_passes(model, training) * forward_flop(model);
 }
 
 double model_flop_per_token_hoffmann(const struct model *model, bool training)
 {
     const double L = (double)model->L, H = (double)model->H, T = (double)model->T;
     return model_flop_per_token(model, training) +
-           n_passes(training) * (2 * (double)model->V * (double)model->C + 3 * L * H * T);
+           n_passes(model, training) * (2 * (double)model->V * (double)model->C + 3 * L * H * T);
 }
 
 /* Attention forward in the blocks that have no backward pass. */

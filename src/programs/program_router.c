@@ -139,11 +139,6 @@ static const struct programs_tile *chooses_by(const struct programs_model *k,
     return by_weights ? &c->weighing : &c->routed;
 }
 
-static bool is_hash(const struct programs_model *k)
-{
-    return k->model->zoo.moe.routing_algorithm == ZOO_ROUTING_HASH;
-}
-
 static enum wsc_err hash(struct programs_model *k)
 {
     const struct routing r = routing_of(k, 0);
@@ -589,7 +584,7 @@ static enum wsc_err logits_backward(struct programs_model *k)
 
 enum wsc_err programs_route(struct programs_model *k, const struct programs_tile *x)
 {
-    TRY(is_hash(k) ? hash(k) : values(k, x));
+    TRY(model_hash_routed(k->model) ? hash(k) : values(k, x));
     for (int slot = 0; slot < programs_n_chosen(k); slot++)
         TRY(choose(k, slot));
     TRY(normalise(k));
@@ -603,7 +598,7 @@ enum wsc_err programs_route_backward(struct programs_model *k, const struct prog
 {
     struct programs_tile d = k->experts.d;
     d.half = k->grid.half;
-    if (is_hash(k)) return programs_clear(k, dx);
+    if (model_hash_routed(k->model)) return programs_clear(k, dx);
     programs_stage_expect(k, PROGRAMS_ROW_ROUTER_BACKWARD,
                           cycles_route_gradient(&k->layout, balances(k)));
     TRY(begin_gradients(k));

@@ -195,6 +195,27 @@ TEST(plan, a_given_micro_batch_is_used_and_spills)
     model_destroy(&r.model);
 }
 
+/* Nobody has to spill a working set because he gives the micro-batch that the planner chooses: its
+ * plan is among those that are compared. */
+TEST(plan, a_given_micro_batch_that_fits_spills_no_working_set)
+{
+    static const struct {
+        const struct model_case *model;
+        int64_t share;
+    } row[] = {{&case_2p7b, 128}, {&case_13b, 360}, {&case_20b, 128}};
+    for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
+        struct rig r;
+        rig_open(&r, *row[i].model, HW_STREAM_BLOCK);
+        const struct cycles_plan chosen = plan(&r, row[i].share, CONF_AUTO);
+        const struct cycles_plan given = plan(&r, row[i].share, chosen.micro_batch);
+        T_EQ(given.micro_batch, chosen.micro_batch);
+        CU_ASSERT(given.step_cycles <= chosen.step_cycles);
+        CU_ASSERT(given.work_bytes_per_sequence * given.micro_batch <= given.act_bytes_available);
+        CU_ASSERT(given.spill_bytes_per_sequence <= given.act_bytes_per_sequence);
+        model_destroy(&r.model);
+    }
+}
+
 /* Sequences that stay together bound the micro-batch as SRAM does; more of them than fit spill. */
 TEST(plan, micro_batches_have_whole_leaves)
 {

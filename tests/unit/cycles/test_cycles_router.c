@@ -138,6 +138,10 @@ TEST(cycles_router, what_a_router_has_is_what_it_costs)
     r.model->shared_experts = 0;
     r.model->zoo.moe.routing_algorithm = ZOO_ROUTING_HASH;
     CU_ASSERT(cycles_dispatch_gradient(&l) < cycles[2]);
+    CU_ASSERT(cycles_router_product(&l) == 0 && cycles_router_product_gradient(&l) == 0);
+    r.model->zoo.moe.routing_algorithm = ZOO_ROUTING_LEARNED;
+    CU_ASSERT(cycles_router_product(&l) > 0 && cycles_router_product_gradient(&l) > 0);
+    r.model->zoo.moe.routing_algorithm = ZOO_ROUTING_HASH;
     T_NEAR(cycles_router_product_gradient(&l), 0, 0);
     r.model->experts = 0;
     T_NEAR(cycles_dispatch(&l) + cycles_dispatch_gradient(&l) + cycles_combine(&l) +

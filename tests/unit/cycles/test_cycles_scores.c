@@ -120,3 +120,27 @@ TEST(cycles_scores, caps_of_logits)
     T_NEAR((double)(head[1][0] - head[0][0]) - cap, 0, 1);
     T_NEAR((double)(head[1][1] - head[0][1]) - (cap + l.setup_copy + 4 * logits), 0, 1);
 }
+
+/* A lane has its own sequences, so its keys meet no others: attention takes as long on ten lanes as
+ * on a wafer that is one of them, whichever way the gradients of keys are computed. */
+TEST(cycles_scores, gradients_of_keys_stay_in_their_lane)
+{
+    enum { LANES = 10, SEQUENCES = 12 };
+    for (int data = 0; data < 2; data++) {
+        struct zoo_params p = model_case_params((struct model_case){768, 10, 12, 3072, 2048});
+        struct cycles_layout lanes, alone;
+        struct rig r;
+        open_model(&r, &p);
+        r.cluster.wafer.data_triggered = data;
+        cycles_layout_init(&lanes, &r.hw, r.model, LANES, LANES * SEQUENCES);
+        r.cluster.wafer.pe_cols /= LANES;
+        cycles_layout_init(&alone, &r.hw, r.model, 1, SEQUENCES);
+        T_NEAR(cycles_attention_gradient(&lanes, false), cycles_attention_gradient(&alone, false),
+               0);
+        /* The sums of a matrix are added over the lanes. */
+        const struct cycles_side *c = &lanes.hidden;
+        CU_ASSERT(cycles_weight_gradient(&lanes, c, c, 1) >
+                  cycles_weight_gradient(&alone, c, c, 1));
+        model_destroy(&r.model);
+    }
+}

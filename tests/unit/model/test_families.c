@@ -316,7 +316,8 @@ TEST(families, experts_of_a_stage_follow_each_other)
     model_destroy(&m);
 }
 
-/* Flops per token of a mixture count the experts that a token meets. */
+/* Flops per token of a mixture count the experts that a token meets, and a router that multiplies:
+ * one by a hash does not, frozen or not. */
 TEST(families, flops_of_active_experts)
 {
     const struct family f = {
@@ -327,6 +328,12 @@ TEST(families, flops_of_active_experts)
     const double attention = 2 * 32 * 32 + 2 * 32 * 16, ffn = 3 * 3 * 24 * 32, router = 4 * 32;
     T_NEAR(model_flop_per_token(m, true), 6 * (attention + ffn + router + 50 * 32) + 12 * 16 * 32,
            1e-9);
+    m->zoo.moe.routing_algorithm = ZOO_ROUTING_HASH;
+    const double hashed = 6 * (attention + ffn + 50 * 32) + 12 * 16 * 32;
+    T_NEAR(model_flop_per_token(m, true), hashed, 1e-9);
+    for (int i = 0; i < m->n_tensors; i++)
+        m->tensor[i].frozen = m->tensor[i].frozen || m->tensor[i].kind == MODEL_ROUTER_W;
+    T_NEAR(model_useful_flop_per_token(m, true, 0), hashed, 1e-9);
     model_destroy(&m);
 }
 

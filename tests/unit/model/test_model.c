@@ -80,6 +80,9 @@ TEST(model, flop_per_token_with_embedding_and_softmax)
         const double layer = qkv + scores + softmax + scores + 2 * d * d + 2 * 2 * d * (double)m->F;
         const double count = 3 * (2 * V * d + (double)m->L * layer + 2 * d * V);
         T_NEAR(model_flop_per_token_hoffmann(m, true), count, 1e-12);
+        m->n_reference = 1; /* one more forward pass */
+        T_NEAR(model_flop_per_token_hoffmann(m, true), count * 4 / 3, 1e-12);
+        m->n_reference = 0;
         const double ratio = row[i].published / (count * 20 * (double)m->n_params);
         CU_ASSERT(ratio > 1.06 && ratio < 1.14);
         model_destroy(&m);
