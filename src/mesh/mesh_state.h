@@ -279,6 +279,7 @@ struct mesh_visit {
 enum { MESH_FETCH_AHEAD = 12 }; /* visits before which the first lines of a place are fetched */
 /* The sides on which a region of rows has neighbours. */
 enum mesh_side { MESH_TO_NORTH, MESH_TO_SOUTH, MESH_SIDES };
+enum { MESH_AWAITED = 2 * MESH_SIDES };
 /* Wavelets and wake-ups that cross to a neighbouring region, a word for each of its PEs on that
  * side: the colours sent, and MESH_MAILBOX_WAKE. */
 enum { MESH_MAILBOX_WAKE = 1 << 30 };
@@ -292,11 +293,12 @@ struct mesh_wave {
     uint8_t *ran; /* owned (blocks): cycles of the batch that each block has run */
     int64_t step; /* number of steps of the sweep over all blocks */
     int64_t diagonal[MESH_SIDES];
-    /* Work at a border waits until side `side` has reached a cycle; cycle 0: it does not wait. */
+    /* Work waits until side `side` has reached a cycle; cycle 0: it does not wait. First that on
+     * the diagonals from each border, then that of blocks left over, for each side. */
     struct mesh_awaited {
         enum mesh_side side;
         int64_t cycle;
-    } awaited[MESH_SIDES];
+    } awaited[MESH_AWAITED];
     /* Read by the region across the border: the blocks beside that border have run all cycles
      * before this one. */
     _Alignas(MESH_LINE) _Atomic int64_t before[MESH_SIDES];

@@ -161,6 +161,30 @@ static void run_step(struct mesh_region *r, int64_t now)
     }
 }
 
+/* Run blocks that are still to run up to cycle @p now, wherever they are; false when none can. A
+ * step leaves out a block that is not ready. Diagonals from a border run in order, so they do not
+ * come to that block while they wait for a later cycle of the region across, which may in turn need
+ * that block to end its own cycle. */
+static bool run_left(struct mesh_region *r, int64_t now)
+{
+    struct mesh_awaited *left = &r->wave.awaited[MESH_SIDES];
+    bool ran = false;
+    left[MESH_TO_NORTH].cycle = left[MESH_TO_SOUTH].cycle = 0;
+    for (int64_t block = 0; block < r->n_blocks; block++) {
+        const int64_t k = r->wave.ran[block];
+        struct mesh_awaited other = {0};
+        if (r->batch + k > now) continue;
+        if (can_run(r, k, block, now, &other)) {
+            run(r, k, block, 1);
+            ran = true;
+        } else if (other.cycle &&
+                   (!left[other.side].cycle || other.cycle < left[other.side].cycle)) {
+            left[other.side] = other;
+        }
+    }
+    return ran;
+}
+
 static bool have_all_run(const struct mesh_region *r, int64_t now)
 {
     for (int64_t block = 0; block < r->n_blocks; block++)
@@ -192,13 +216,22 @@ static bool run_some(struct mesh_region *r, int64_t now)
     return true;
 }
 
+static bool awaits_another(const struct mesh_region *r)
+{
+    for (int i = 0; i < MESH_AWAITED; i++)
+        if (r->wave.awaited[i].cycle) return true;
+    return false;
+}
+
 bool mesh_wave_run(struct mesh_region *r, int64_t now)
 {
-    while (run_some(r, now))
-        ;
+    do
+        while (run_some(r, now))
+            ;
+    while (!have_all_run(r, now) && run_left(r, now));
     if (!have_all_run(r, now)) {
-        WSC_CHECK(r->wave.awaited[MESH_TO_NORTH].cycle || r->wave.awaited[MESH_TO_SOUTH].cycle,
-                  "cycle %lld: blocks of one region wait for each other", (long long)now);
+        WSC_CHECK(awaits_another(r), "cycle %lld: blocks of one region wait for each other",
+                  (long long)now);
         return false;
     }
     if (now + 1 == r->until) mesh_flow_end(r);
@@ -208,8 +241,8 @@ bool mesh_wave_run(struct mesh_region *r, int64_t now)
 bool mesh_wave_can_continue(const void *region)
 {
     const struct mesh_region *r = region;
-    for (enum mesh_side side = 0; side < MESH_SIDES; side++) {
-        const struct mesh_awaited *a = &r->wave.awaited[side];
+    for (int i = 0; i < MESH_AWAITED; i++) {
+        const struct mesh_awaited *a = &r->wave.awaited[i];
         if (a->cycle && has_run_until(r, a->side, a->cycle, 0)) return true;
     }
     return false;

@@ -296,11 +296,11 @@ TEST(mesh_program, traces_of_chosen_pes)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-/* The JSON of a kernel without what depends on the host. */
+/* The JSON of a kernel without what depends on the host. A run that hangs is ended. */
 static char *on_ranks(int n, const char *words)
 {
     struct spawn_result r;
-    spawn_run(&r, "mpirun --quiet -n %d \"$WSC\" mesh %s --json", n, words);
+    spawn_run(&r, "timeout 300 mpirun --quiet -n %d \"$WSC\" mesh %s --json", n, words);
     T_EQ(r.status, 0);
     json_t *json = parse(r.out, strlen(r.out));
     spawn_free(&r);
@@ -323,6 +323,30 @@ TEST(mesh, ranks_share_a_fabric)
         char *one = on_ranks(1, words[i]);
         for (int n = 2; n <= 5; n += 3) {
             char *other = on_ranks(n, words[i]);
+            T_STR(other, one);
+            free(other);
+        }
+        free(one);
+    }
+}
+
+/* Ranks with several threads each: a region lies between one of its process, for which it waits
+ * inside a batch, and one of another, for which it waits after every cycle. */
+TEST(mesh, ranks_with_threads_share_a_fabric)
+{
+    static const char *const words[] = {
+        "allreduce --fabric 64x64 --words 64",
+        "layernorm --fabric 40x70 --tokens 4 --features 40",
+        "gemm --fabric 16x90 --m 180 --n 4 --k 32 --algo stream",
+    };
+    static const int of[][2] = {{2, 2}, {3, 2}, {2, 3}};
+    for (int i = 0; i < 3; i++) {
+        char all[200];
+        (void)snprintf(all, sizeof all, "%s --threads 1", words[i]);
+        char *one = on_ranks(1, all);
+        for (int k = 0; k < 3; k++) {
+            (void)snprintf(all, sizeof all, "%s --threads %d", words[i], of[k][1]);
+            char *other = on_ranks(of[k][0], all);
             T_STR(other, one);
             free(other);
         }
