@@ -79,7 +79,10 @@ int64_t mesh_snapshots_resumed(const struct mesh_snapshots *s);
 int64_t mesh_snapshots_over(const struct mesh_snapshots *s);
 
 /** Add @p array, which tasks of @p m change, to the state of the program. It has @p bytes bytes for
- *  each PE, row by row, and is borrowed as long as the fabric exists. Call it before mesh_run(). At
- *  most 8 arrays; WSC_CAPACITY for more. */
+ *  each PE, row by row, and is borrowed until mesh_note_end() or the end of the fabric. Call it
+ *  before mesh_run(). At most 8 arrays at a time; WSC_CAPACITY for more. */
 enum wsc_err mesh_note(struct mesh *m, void *array, int64_t bytes) WSC_CHECKED;
+/** Remove @p array, which belongs to one program, before it is freed. NULL, and an array that was
+ *  not added, are allowed. */
+void mesh_note_end(struct mesh *m, const void *array);
 #endif

@@ -526,3 +526,11 @@ enum wsc_err mesh_note(struct mesh *m, void *array, int64_t bytes)
     m->noted[m->n_noted++] = (struct mesh_noted){array, bytes};
     return WSC_OK;
 }
+
+void mesh_note_end(struct mesh *m, const void *array)
+{
+    int kept = 0;
+    for (int i = 0; i < m->n_noted; i++)
+        if (m->noted[i].array != array) m->noted[kept++] = m->noted[i];
+    m->n_noted = kept;
+}

@@ -12,6 +12,7 @@
 #include "program_trigger.h"
 
 #include <wsc/mem.h>
+#include <wsc/mesh_snapshot.h>
 
 /* Counters of a PE's values: requested, received, ended, sums started, sums ended; and the index
  * of the next non-zero of the current value, and whether its places may start tasks. */
@@ -302,6 +303,7 @@ static enum wsc_err allocate(struct sampled *s)
     const struct programs_grid *g = s->g;
     TRY_NEW(s->n_kept, WSC_MEM_KERNELS, (int64_t)s->sent.f->n * g->w);
     TRY_NEW(s->progress, WSC_MEM_KERNELS, (int64_t)g->lanes * g->w * g->h);
+    TRY(mesh_note(g->m, s->progress, sizeof *s->progress));
     TRY_NEW(s->before, WSC_MEM_KERNELS, g->w);
     for (int x = 1; x < g->w; x++)
         s->before[x] = s->before[x - 1] + s->held.f->count[x - 1];
@@ -395,6 +397,7 @@ enum wsc_err programs_run_sampled_gradient(struct programs_grid *g,
     if (!rc && s.edge.out) w->first_cycle = s.edge.out[0].first_cycle;
     programs_edge_fini(&s.edge);
     wsc_free(s.n_kept);
+    mesh_note_end(g->m, s.progress);
     wsc_free(s.progress);
     wsc_free(s.before);
     wsc_free(s.places);
