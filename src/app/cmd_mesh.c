@@ -44,8 +44,9 @@ static void print_list(void)
  * count. */
 static double host_rate(const struct programs_case *c, const struct programs_result *r)
 {
+    const int64_t resumed = mesh_snapshots_resumed(c->snapshots);
     const int64_t first_run = mesh_snapshots_over(c->snapshots) - r->stats.cycles;
-    const int64_t skipped = mesh_snapshots_resumed(c->snapshots) - first_run;
+    const int64_t skipped = resumed ? resumed - first_run : 0;
     const int64_t cycles = r->stats.cycles - (skipped > 0 ? skipped : 0);
     return r->host_seconds > 0 ? (double)cycles * c->w * c->h / r->host_seconds : 0;
 }

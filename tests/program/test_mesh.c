@@ -64,7 +64,12 @@ static void check_kernel(const char *name)
     CU_ASSERT(integer(json, "words") > 0 && integer(json, "cycles") > 0);
     CU_ASSERT(integer(json, "wavelet_hops") >= 0 && integer(json, "wavelets") >= 0);
     T_EQ(integer(json, "router_cycles"), integer(json, "cycles") * pes);
-    CU_ASSERT(real(json, "host_seconds") >= 0 && real(json, "router_cycles_per_s") >= 0);
+    const double seconds = real(json, "host_seconds"), rate = real(json, "router_cycles_per_s");
+    CU_ASSERT(seconds > 0 && rate > 0);
+    /* seconds are printed in whole microseconds, the rate as a whole number */
+    const double cycles = (double)integer(json, "router_cycles"), unit = 0.5e-6;
+    CU_ASSERT(rate >= cycles / (seconds + unit) - 1);
+    CU_ASSERT(seconds <= unit || rate <= cycles / (seconds - unit) + 1);
     CU_ASSERT(real(json, "max_error") <= 1e-4);
     json_decref(json);
 }
