@@ -84,6 +84,20 @@ int64_t store_samples_T(const struct store_samples *s);
 int store_samples_rows(const struct store_samples *s);
 /** Read sample @p i, 0 <= i < n, as int32 (rows, T); values beyond int32 are clamped. */
 enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out) WSC_CHECKED;
+/** Number of tokens of a corpus; -1 for a file of samples. */
+int64_t store_samples_n_tokens(const struct store_samples *s);
+/** Type of the numbers of an HDF5 file, such as "uint16", with the byte order where it is not the
+ *  host's. Owned by @p s. */
+const char *store_samples_type(const struct store_samples *s);
+/** Read @p n >= 1 tokens of a corpus, from token @p first on, as int32; those beyond it are
+ *  clamped. WSC_IO. */
+enum wsc_err store_samples_read_tokens(struct store_samples *s, int64_t first, int64_t n,
+                                       int32_t *out) WSC_CHECKED;
+/** Number of samples of @p T tokens in a corpus of @p n_tokens: each needs one token more, the last
+ *  label, which is the first token of the next sample too. */
+int64_t store_corpus_n(int64_t n_tokens, int64_t T);
+/** Make the sample (3, @p T) of a corpus out of @p T + 1 @p tokens. */
+void store_corpus_rows(const int32_t *tokens, int64_t T, int32_t *out);
 /** Bytes for the digits of a 64-bit number, its sign and a NUL. */
 enum { STORE_DIGITS = 24 };
 /** Write value @p at, 0 <= at < rows T, of sample @p i as decimal digits, for a message; exact also

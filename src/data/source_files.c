@@ -28,7 +28,8 @@ enum { MAX_OPEN = 16 };
 static enum wsc_err add_file(struct data_source *s, char *path)
 {
     TRY_GROW(s->file, WSC_MEM_DATA, s->room, s->n_files + 1);
-    s->file[s->n_files++] = (struct data_file){.path = path, .listed = DATA_NOT_LISTED};
+    s->file[s->n_files++] =
+        (struct data_file){.path = path, .listed = DATA_NOT_LISTED, .n_tokens = -1};
     return WSC_OK;
 }
 
@@ -120,9 +121,36 @@ static enum wsc_err add_tokens(struct data_source *s, const char *name)
     return rc;
 }
 
+/* The next part of a path, after empty parts and those that are ".", as "./a//b" is a/b. */
+static const char *part_at(const char *p)
+{
+    while (*p == '/' || (*p == '.' && (p[1] == '/' || !p[1])))
+        p++;
+    return p;
+}
+
+/* Rank of the next character of a path: its end, the end of a part, the bytes. */
+static int next_rank(const char **path)
+{
+    const char *p = *path, *part = *p == '/' ? part_at(p) : p;
+    if (!*part) return 0;
+    *path = part == p ? p + 1 : part;
+    return part == p ? (unsigned char)*p + 1 : 1;
+}
+
+/* The Model Zoo sorts paths part by part, of which the root is one: a/x.h5 is before a-b/x.h5,
+ * although '-' is before '/'. */
 static int by_path(const void *a, const void *b)
 {
-    return strcmp(((const struct data_file *)a)->path, ((const struct data_file *)b)->path);
+    const char *x = ((const struct data_file *)a)->path, *y = ((const struct data_file *)b)->path;
+    const char *left = part_at(x), *right = part_at(y);
+    if (*x == '/' && *y != '/') return '/' < *right ? -1 : 1;
+    if (*x != '/' && *y == '/') return *left < '/' ? -1 : 1;
+    for (;;) {
+        const int l = next_rank(&left), r = next_rank(&right);
+        if (l != r) return l < r ? -1 : 1;
+        if (!l) return 0;
+    }
 }
 
 /* Add the files of encoders that the list of a folder names. */
@@ -274,6 +302,45 @@ static enum wsc_err check_listed(const struct data_file *f)
         "the file may be incomplete; else correct the list");
 }
 
+/* The files of a data set are either samples or one corpus, whose tokens have one type. */
+static enum wsc_err check_kind(const struct data_source *s, struct data_set *set,
+                               const struct data_file *f)
+{
+    const struct data_file *first = &s->file[set->first_file];
+    const bool corpus = f->n_tokens >= 0;
+    if (f == first && corpus)
+        (void)snprintf(set->type, sizeof set->type, "%s", store_samples_type(f->open));
+    if (corpus != (first->n_tokens >= 0))
+        return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: holds %s, but %s holds %s", f->path,
+                                      corpus ? "a corpus" : "samples", first->path,
+                                      corpus ? "samples" : "a corpus"),
+                            "one kind of files in a data set; a mixture may have both");
+    if (!corpus || !strcmp(store_samples_type(f->open), set->type)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: its tokens are %s, those of %s are %s", f->path,
+                                  store_samples_type(f->open), first->path, set->type),
+                        "one type of tokens in all files of a corpus");
+}
+
+static enum wsc_err too_many(const struct data_file *f)
+{
+    return WSC_RAISE(WSC_FORMAT, "%s: too many samples", f->path);
+}
+
+/* Add a corpus: the files of a data set are one stream of tokens, and a sample may begin in one
+ * file and end in another. */
+static enum wsc_err add_corpus(const struct data_source *s, struct data_set *set,
+                               struct data_file *f)
+{
+    const struct data_file *before = f == &s->file[set->first_file] ? NULL : f - 1;
+    int64_t end;
+    f->first_token = before ? before->first_token + before->n_tokens : 0;
+    if (__builtin_add_overflow(f->first_token, f->n_tokens, &end) || end > DATA_MAX_SAMPLES)
+        return too_many(f);
+    f->first = (f->first_token + s->T - 1) / s->T;
+    set->n = store_corpus_n(end, s->T);
+    return WSC_OK;
+}
+
 enum wsc_err data_source_look(struct data_source *s, struct data_set *set, struct data_file *f)
 {
     if (s->shared)
@@ -282,16 +349,18 @@ enum wsc_err data_source_look(struct data_source *s, struct data_set *set, struc
         TRY(check_gpt_file(s, f));
     const int64_t n = s->shared ? data_examples_n(f->examples) : n_of(f);
     TRY(check_listed(f));
+    if (f->open && !s->tokens_alone) f->n_tokens = store_samples_n_tokens(f->open);
+    TRY(check_kind(s, set, f));
+    if (f->n_tokens >= 0) return add_corpus(s, set, f);
     f->first = set->n;
-    if (__builtin_add_overflow(set->n, n, &set->n) || set->n > DATA_MAX_SAMPLES)
-        return WSC_RAISE(WSC_FORMAT, "%s: too many samples", f->path);
+    if (__builtin_add_overflow(set->n, n, &set->n) || set->n > DATA_MAX_SAMPLES) return too_many(f);
     return WSC_OK;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The last file that begins at or before sample @p i; an empty file begins where the next one
- * begins. */
+/* The last file whose first sample is @p i or one before it; a file in which no sample begins has
+ * the first one of the next file. */
 static struct data_file *file_of(const struct data_source *s, const struct data_set *set, int64_t i)
 {
     int lo = set->first_file, hi = set->first_file + set->n_files - 1;
@@ -309,9 +378,63 @@ static struct data_file *file_of(const struct data_source *s, const struct data_
 static enum wsc_err check_unchanged(const struct data_source *s, const struct data_file *f,
                                     int64_t i)
 {
-    if (i < n_of(f) && T_of(f) == s->T && (!f->open || store_samples_rows(f->open) == s->n_rows))
+    const bool all = f->n_tokens < 0 ? i < n_of(f) : f->n_tokens == store_samples_n_tokens(f->open);
+    if (all && T_of(f) == s->T && (!f->open || store_samples_rows(f->open) == s->n_rows))
         return WSC_OK;
     return WSC_RAISE(WSC_IO, "%s: was changed while it is in use", f->path);
+}
+
+/* The file, from @p f on, that has token @p *at, counted from the start of @p f; afterwards *@p at
+ * is counted from the start of that file. */
+static struct data_file *file_of_token(struct data_source *s, const struct data_file *f,
+                                       int64_t *at)
+{
+    struct data_file *file = &s->file[f - s->file];
+    for (; *at >= file->n_tokens; file++)
+        *at -= file->n_tokens;
+    return file;
+}
+
+/* Read the T + 1 tokens of sample @p i of a corpus, which begins in @p f. */
+static enum wsc_err read_stream(struct data_source *s, const struct data_file *f, int64_t i,
+                                int32_t *tokens)
+{
+    int64_t at = i * s->T - f->first_token;
+    for (int64_t done = 0, left = s->T + 1; left;) {
+        struct data_file *file = file_of_token(s, f, &at);
+        const int64_t rest = file->n_tokens - at, n = rest < left ? rest : left;
+        TRY(use_file(s, file));
+        TRY(check_unchanged(s, file, 0));
+        TRY(store_samples_read_tokens(file->open, at, n, tokens + done));
+        f = file;
+        at += n;
+        done += n;
+        left -= n;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err fetch_of_corpus(struct data_source *s, const struct data_file *f, int64_t i)
+{
+    int32_t *tokens;
+    TRY_MEM(tokens, wsc_alloc_raw(WSC_MEM_DATA, (size_t)s->T + 1, sizeof *tokens));
+    const enum wsc_err rc = read_stream(s, f, i, tokens);
+    if (!rc) store_corpus_rows(tokens, s->T, s->sample);
+    wsc_free(tokens);
+    return rc;
+}
+
+enum wsc_err data_source_token(struct data_source *s, const struct data_file *f, int64_t at,
+                               const struct data_file **from, int64_t *in_file,
+                               char text[STORE_DIGITS])
+{
+    at -= f->first_token;
+    struct data_file *file = file_of_token(s, f, &at);
+    *from = file;
+    *in_file = at;
+    TRY(use_file(s, file));
+    TRY(check_unchanged(s, file, 0));
+    return store_samples_digits(file->open, at / s->T, at % s->T, text);
 }
 
 enum wsc_err data_source_fetch(struct data_source *s, const struct data_set *set, int64_t i,
@@ -322,6 +445,7 @@ enum wsc_err data_source_fetch(struct data_source *s, const struct data_set *set
     *from = f;
     if (s->shared)
         return data_examples_read(f->examples, in_file, (uint64_t)g, s->sample, &s->target);
+    if (f->n_tokens >= 0) return fetch_of_corpus(s, f, i);
     TRY(use_file(s, f));
     TRY(check_unchanged(s, f, in_file));
     return f->pairs ? data_pairs_read(f->pairs, in_file, s->sample)

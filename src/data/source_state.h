@@ -8,14 +8,17 @@
 #include "pair_samples.h"
 
 #include <wsc/data.h>
+#include <wsc/store.h>
 
 /** Most samples of a source, and of an epoch. */
 #define DATA_MAX_SAMPLES ((int64_t)1 << 62)
 
 struct data_file {
     char *path;
-    char *targets;  /* file of the targets of its translations; NULL for other samples */
-    int64_t first;  /* index of its first sample in its data set */
+    char *targets; /* file of the targets of its translations; NULL for other samples */
+    int64_t first; /* index in its data set of the first sample that begins in it */
+    /* of a corpus of HDF5, else -1: its tokens, and those of the files before it */
+    int64_t n_tokens, first_token;
     int64_t listed; /* data_examples_listed() */
     struct store_samples *open;
     struct data_pairs *pairs;       /* open file of pairs, instead of `open` */
@@ -27,6 +30,7 @@ struct data_file {
 struct data_set {
     int first_file, n_files;
     int64_t n;      /* number of samples in its files */
+    char type[40];  /* of a corpus of HDF5: store_samples_type() of its files; else empty */
     int64_t n_used; /* number of samples in its subset */
     int n_ranges;
     /* first sample of each range; number of samples in the ranges before it */
@@ -76,6 +80,12 @@ enum wsc_err data_source_look(struct data_source *s, struct data_set *set,
  * in the stream. *@p from: the file that has it. Values are not checked. */
 enum wsc_err data_source_fetch(struct data_source *s, const struct data_set *set, int64_t i,
                                int64_t g, const struct data_file **from) WSC_CHECKED;
+/** Find token @p at of the stream of tokens that begins with the corpus @p f: *@p from, the file
+ *  that has it, *@p in_file, its index there, and its digits for a message, also beyond int32.
+ *  WSC_IO. */
+enum wsc_err data_source_token(struct data_source *s, const struct data_file *f, int64_t at,
+                               const struct data_file **from, int64_t *in_file,
+                               char text[STORE_DIGITS]) WSC_CHECKED;
 /** Close and forget all files. */
 void data_source_close_files(struct data_source *s);
 

@@ -119,6 +119,20 @@ static enum wsc_err digits_of(const struct data_source *s, const struct data_fil
     return WSC_OK;
 }
 
+/* A sample of a corpus may lie in several files: name the one that has the token at position @p t
+ * of its row @p row, and its index there. */
+static enum wsc_err refuse_token(struct data_source *s, const struct data_file *f, int64_t i,
+                                 int row, int64_t t)
+{
+    const struct data_file *from;
+    int64_t at;
+    char digits[STORE_DIGITS];
+    TRY(data_source_token(s, f, i * s->T + t + (row == 2), &from, &at, digits));
+    (void)WSC_RAISE(WSC_FORMAT, "%s: token %lld: %s is %s, expected 0 to %lld", from->path,
+                    (long long)at, row_name[row], digits, (long long)row_limit(s, row));
+    return wsc_err_hint(WSC_FORMAT, "%s", row_hint[row]);
+}
+
 static enum wsc_err check_ids(struct data_source *s, const struct data_file *f, int64_t i)
 {
     for (int64_t at = 0; at < s->sequences * s->T; at++) {
@@ -126,6 +140,7 @@ static enum wsc_err check_ids(struct data_source *s, const struct data_file *f, 
         int32_t *rows = data_source_rows(s, (int)(at / s->T));
         int row = bad_row(s, rows, t);
         if (row < 0) continue;
+        if (f->n_tokens >= 0) return refuse_token(s, f, i, row, t);
         char digits[STORE_DIGITS];
         TRY(digits_of(s, f, i - f->first, rows + row * s->T + t - s->sample, digits));
         (void)WSC_RAISE(WSC_FORMAT,

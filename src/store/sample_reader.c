@@ -31,11 +31,17 @@ struct store_samples {
     int tokens;       /* descriptor of a file of tokens alone; -1: HDF5 */
     const char *name; /* name of the dataset; static */
     bool corpus, any_rows;
-    bool turned; /* uint32 in the other byte order */
-    int64_t n, T;
+    bool turned;            /* uint32 in the other byte order */
+    int64_t n, T, n_tokens; /* n_tokens: of a corpus */
     int rows, n_dims;
     struct store_info info;
+    char type[40]; /* with the byte order where it is not the host's */
 };
+
+int64_t store_corpus_n(int64_t n_tokens, int64_t T)
+{
+    return n_tokens > 0 ? (n_tokens - 1) / T : 0;
+}
 
 static enum wsc_err set_layout(struct store_samples *s, const struct store_info *info,
                                int64_t corpus_T)
@@ -55,7 +61,8 @@ static enum wsc_err set_layout(struct store_samples *s, const struct store_info 
     if (s->corpus) {
         s->T = corpus_T;
         s->rows = 3;
-        s->n = info->n > 0 ? (info->n - 1) / corpus_T : 0;
+        s->n_tokens = info->n;
+        s->n = store_corpus_n(info->n, corpus_T);
     } else if (info->n_dims == 3) {
         s->n = info->shape[0];
         s->rows = (int)(info->shape[1] > MAX_ROWS ? 0 : info->shape[1]);
@@ -90,6 +97,19 @@ static enum wsc_err check_count(const struct store_samples *s)
                                       s->path, (long long)n, (long long)s->n),
                             "the file may be incomplete: make it again");
     return WSC_OK;
+}
+
+/* Describe the type of the numbers, which differs between byte orders too. */
+static void describe_type(struct store_samples *s)
+{
+    const hid_t type = H5Dget_type(s->dset);
+    const H5T_order_t order = H5Tget_order(type);
+    const bool native = H5Tget_size(type) == 1 || order == H5Tget_order(H5T_NATIVE_INT32);
+    (void)snprintf(s->type, sizeof s->type, "%s%s", s->info.type,
+                   native                  ? ""
+                   : order == H5T_ORDER_BE ? " (big-endian)"
+                                           : " (little-endian)");
+    (void)H5Tclose(type);
 }
 
 /* HDF5 converts uint32 of the other byte order to int32 bit by bit, without checking the sign. */
@@ -144,6 +164,7 @@ static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
                   box[3] = {1, (hsize_t)s->rows, (hsize_t)s->T};
     const hsize_t *const extents[] = {NULL, &tokens, line, box};
     s->turned = is_turned(s->dset);
+    describe_type(s);
     s->file_space = H5Dget_space(s->dset);
     s->mem_space = H5Screate_simple(s->n_dims, extents[s->n_dims], NULL);
     if (s->file_space < 0 || s->mem_space < 0)
@@ -224,7 +245,8 @@ enum wsc_err store_samples_open_tokens(struct store_samples **out, const char *p
     s->corpus = true;
     s->T = T;
     s->rows = 3;
-    s->n = bytes ? (bytes / TOKEN_BYTES - 1) / T : 0;
+    s->n_tokens = bytes / TOKEN_BYTES;
+    s->n = store_corpus_n(s->n_tokens, T);
     if (rc) store_samples_close(&s);
     *out = s;
     return rc;
@@ -268,38 +290,49 @@ int store_samples_rows(const struct store_samples *s)
     return s->rows;
 }
 
-/* Make the rows input, mask, labels from T + 1 tokens, which are stored in the last row and the
- * element after it. */
-static void spread_corpus(int32_t *out, const int32_t *tokens, int64_t T)
+int64_t store_samples_n_tokens(const struct store_samples *s)
+{
+    return s->corpus ? s->n_tokens : -1;
+}
+
+const char *store_samples_type(const struct store_samples *s)
+{
+    return s->type;
+}
+
+void store_corpus_rows(const int32_t *tokens, int64_t T, int32_t *out)
 {
     for (int64_t t = 0; t < T; t++) {
         out[t] = tokens[t];
         out[T + t] = 1;
-    }
-    for (int64_t t = 0; t < T; t++)
         out[2 * T + t] = tokens[t + 1];
+    }
 }
 
-/* Read @p n numbers. */
-static enum wsc_err read_selected(struct store_samples *s, int64_t i, int64_t n, int32_t *out)
+/* Read @p n numbers into the memory space @p mem; @p what, @p i: for the message. */
+static enum wsc_err read_selected(struct store_samples *s, hid_t mem, int64_t n, int32_t *out,
+                                  const char *what, int64_t i)
 {
     const hid_t type = s->turned ? H5T_NATIVE_UINT32 : H5T_NATIVE_INT32;
     store_lz4_expect(&s->info);
-    if (H5Dread(s->dset, type, s->mem_space, s->file_space, H5P_DEFAULT, out) < 0)
-        return H5_RAISE(WSC_IO, "%s: sample %lld cannot be read", s->path, (long long)i);
+    if (H5Dread(s->dset, type, mem, s->file_space, H5P_DEFAULT, out) < 0)
+        return H5_RAISE(WSC_IO, "%s: %s %lld cannot be read", s->path, what, (long long)i);
     for (int64_t e = 0; s->turned && e < n; e++)
         if (out[e] < 0) out[e] = INT32_MAX; /* 2^31 and more */
     return WSC_OK;
 }
 
-/* Read bytes of a file of tokens. */
-static enum wsc_err read_bytes(struct store_samples *s, int64_t i, unsigned char *out, int64_t n)
+/* Read @p n bytes of a file of tokens, from token @p first on. */
+static enum wsc_err read_bytes(struct store_samples *s, int64_t first, unsigned char *out,
+                               int64_t n)
 {
-    for (int64_t done = 0, first = i * s->T * TOKEN_BYTES; done < n;) {
-        const ssize_t got = pread(s->tokens, out + done, (size_t)(n - done), first + done);
+    for (int64_t done = 0; done < n;) {
+        const ssize_t got =
+            pread(s->tokens, out + done, (size_t)(n - done), first * TOKEN_BYTES + done);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0)
-            return WSC_RAISE(WSC_IO, "%s: sample %lld cannot be read: %s", s->path, (long long)i,
+            return WSC_RAISE(WSC_IO, "%s: sample %lld cannot be read: %s", s->path,
+                             (long long)(first / s->T),
                              got ? strerror(errno) : "the file has become shorter");
         done += got;
     }
@@ -307,27 +340,38 @@ static enum wsc_err read_bytes(struct store_samples *s, int64_t i, unsigned char
 }
 
 /* The bytes are read into the end of @p tokens, so that they are widened from the first on. */
-static enum wsc_err read_tokens(struct store_samples *s, int64_t i, int32_t *tokens)
+static enum wsc_err read_tokens(struct store_samples *s, int64_t first, int64_t n, int32_t *tokens)
 {
-    const int64_t n = s->T + 1, bytes = n * TOKEN_BYTES;
+    const int64_t bytes = n * TOKEN_BYTES;
     unsigned char *from = (unsigned char *)(tokens + n) - bytes;
-    TRY(read_bytes(s, i, from, bytes));
+    TRY(read_bytes(s, first, from, bytes));
     for (int64_t t = 0; t < n; t++, from += TOKEN_BYTES)
         tokens[t] = from[0] | from[1] << 8;
     return WSC_OK;
 }
 
+enum wsc_err store_samples_read_tokens(struct store_samples *s, int64_t first, int64_t n,
+                                       int32_t *out)
+{
+    const hsize_t from = (hsize_t)first, count = (hsize_t)n;
+    WSC_CHECK(s->corpus && first >= 0 && n >= 1 && n <= s->n_tokens - first,
+              "tokens %lld, +%lld of %lld", (long long)first, (long long)n, (long long)s->n_tokens);
+    if (s->tokens >= 0) return read_tokens(s, first, n, out);
+    (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, &from, NULL, &count, NULL);
+    const hid_t part = n == s->T + 1 ? H5I_INVALID_HID : H5Screate_simple(1, &count, NULL);
+    const enum wsc_err rc =
+        read_selected(s, part >= 0 ? part : s->mem_space, n, out, "token", first);
+    if (part >= 0) (void)H5Sclose(part);
+    return rc;
+}
+
 /* Tokens i T to (i + 1) T: the last one is the label of the one before. */
 static enum wsc_err read_corpus(struct store_samples *s, int64_t i, int32_t *out)
 {
-    hsize_t first = (hsize_t)i * (hsize_t)s->T, count = (hsize_t)s->T + 1;
     int32_t *tokens;
-    TRY_MEM(tokens, wsc_alloc_raw(WSC_MEM_STORE, (size_t)count, sizeof *tokens));
-    if (s->tokens < 0)
-        (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, &first, NULL, &count, NULL);
-    enum wsc_err rc =
-        s->tokens < 0 ? read_selected(s, i, s->T + 1, tokens) : read_tokens(s, i, tokens);
-    if (!rc) spread_corpus(out, tokens, s->T);
+    TRY_MEM(tokens, wsc_alloc_raw(WSC_MEM_STORE, (size_t)s->T + 1, sizeof *tokens));
+    enum wsc_err rc = store_samples_read_tokens(s, i * s->T, s->T + 1, tokens);
+    if (!rc) store_corpus_rows(tokens, s->T, out);
     wsc_free(tokens);
     return rc;
 }
@@ -339,7 +383,7 @@ enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out
     hsize_t first[3] = {(hsize_t)i, 0, 0}, count[3] = {1, (hsize_t)s->rows, (hsize_t)s->T};
     if (s->n_dims == 2) count[1] = (hsize_t)s->T;
     (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, first, NULL, count, NULL);
-    return read_selected(s, i, s->rows * s->T, out);
+    return read_selected(s, s->mem_space, s->rows * s->T, out, "sample", i);
 }
 
 /* Find where the dataset has value @p at of sample @p i, in the numbering of store_samples_read().
