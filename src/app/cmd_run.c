@@ -4,6 +4,7 @@
  * a training it takes one step apart when a profile is asked for (step_report.c). */
 #include "cmd.h"
 #include "option_parse.h"
+#include "path_check.h"
 #include "process.h"
 #include "requests.h"
 #include "step_report.h"
@@ -443,6 +444,36 @@ static void written_fini(struct written *w)
 /* What is done with a phase, whose params and cluster are loaded. */
 typedef enum wsc_err (*phase_fn)(struct app_call *call, struct app_run *o, struct written *w);
 
+/* What a profile and the gradients are written to is refused before the first step, not after the
+ * last one; a file may lie in model_dir, which the run makes. */
+static enum wsc_err can_write(const struct app_run *o)
+{
+    const char *const path[] = {o->trace, o->goal, o->job.dump_gradients};
+    bool made = false;
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
+        if (!path[i]) continue;
+        if (!made) TRY(app_make_folder(o->job.params->runconfig.model_dir));
+        made = true;
+        TRY(out_can_write(path[i]));
+    }
+    return WSC_OK;
+}
+
+/* The files of the command line, and those of the params. */
+static enum wsc_err check_files(const struct app_call *call)
+{
+    const struct app_run *o = call->request;
+    const struct zoo_runconfig *rc = &o->job.params->runconfig;
+    const struct app_path named[] = {
+        {"runconfig.model_dir", rc->model_dir, "model_dir"},
+        {"runconfig.checkpoint_path", rc->checkpoint_path, "checkpoint_path"}};
+    enum wsc_err err = WSC_OK;
+    if (comm_rank(call->comm) == 0)
+        err = app_check_paths(call, named, (int)(sizeof named / sizeof *named));
+    if (!err && comm_rank(call->comm) == 0) err = can_write(o);
+    return app_agree(call->comm, err);
+}
+
 /* Would this phase begin, after those before it? */
 static enum wsc_err check_loaded(struct app_call *call, struct app_run *o, struct written *w)
 {
@@ -454,6 +485,7 @@ static enum wsc_err check_loaded(struct app_call *call, struct app_run *o, struc
     if (past) return WSC_OK;
     TRY(take_generation(call, &o->job));
     TRY(app_reported_once(comm, app_check_ranks(comm, p, o->job.cluster)));
+    TRY(check_files(call));
     const struct job_folders earlier = {(const char *const *)w->dir, w->n};
     const enum wsc_err rc = job_check_ahead(comm, &o->job, &earlier, &report);
     if (rc && !report) app_set_reported();
@@ -479,6 +511,7 @@ static enum wsc_err run_loaded(struct app_call *call, struct app_run *o, struct 
     if (one_of_many && runs) WSC_INFO("Phase %d of %d", p->phase, p->n_phases);
     if (!o->dump_params) TRY(app_reported_once(comm, cluster_check_systems(p, o->job.cluster)));
     TRY(app_reported_once(comm, app_check_ranks(comm, p, o->job.cluster)));
+    if (runs && !o->print_placement) TRY(check_files(call));
     return execute(comm, o);
 }
 

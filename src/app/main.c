@@ -6,6 +6,7 @@
 #include "option_help.h"
 #include "option_parse.h"
 #include "options.h"
+#include "path_check.h"
 #include "process.h"
 
 #include <wsc/check.h>
@@ -161,6 +162,7 @@ static enum wsc_err run_command(const struct app_command *command, int argc, cha
     if (!rc) rc = out_progress_check();
     if (!rc) rc = comm_check_limits();
     if (!rc) rc = app_parse(&call, app_commands, command, app_options, argc, argv);
+    if (!rc && !call.help) rc = app_check_paths(&call, NULL, 0);
     if (!rc && call.help) {
         rc = print_help(&call);
     } else {

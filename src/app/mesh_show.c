@@ -86,8 +86,6 @@ static enum wsc_err check(const struct app_show *s)
                                       "got \"%s\"",
                                       s->heatmap),
                             "--heatmap heat.png");
-    if (s->heatmap && s->trace && !strcmp(s->heatmap, s->trace))
-        return WSC_RAISE(WSC_USAGE, "--heatmap and --trace name the same file: %s", s->trace);
     if (s->heatmap) TRY(out_can_write(s->heatmap));
     return s->trace ? out_can_write(s->trace) : WSC_OK;
 }

@@ -8,6 +8,7 @@
 #include "options.h"
 #include "option_parse.h"
 #include "requests.h"
+#include "result_files.h"
 
 #include <wsc/data_chat.h>
 
@@ -158,14 +159,17 @@ const struct app_option app_options[] = {
     {APP_ON_SCALE, "params", APP_NAMES, "FILE[,FILE...]", AT(scale, params_list),
      .help = "params of one or more models", .required = ""},
     {APP_ON_SCALE, "out", APP_FOLDER, "DIR", AT(scale, out),
-     .help = "folder for scaling.csv, scaling.gp, .svg, .png, report.html", .required = ""},
+     .help = "folder for scaling.csv, scaling.gp, .svg, .png, report.html", .required = "",
+     .writes = APP_SWEEP_FILES},
     {APP_ON_VALIDATE, "out", APP_FOLDER, "DIR", AT(validate, out),
      .help = "folder for validation.csv, validation.md, validation.svg, validation.png "
              "(default: no files)",
-     .needs = "!mesh"},
+     .needs = "!mesh",
+     .writes = "validation.csv validation.md validation.svg validation.png validation.gp "
+               "products.csv products.md"},
     {APP_ON_REPRODUCE, "out", APP_FOLDER, "DIR", AT(reproduce, out),
      .help = "folder for reproduction.html, reproduction.pdf and the files of each exhibit",
-     .required = ""},
+     .required = "", .writes = "reproduction.html reproduction.pdf"},
     {APP_ON_REPRODUCE, NULL, APP_TEXTS, "EXHIBIT", AT(reproduce, exhibits), .max = 128,
      .bare = true, .help = "this exhibit alone, and others that are named beside it",
      .preset_why = "all of exhibits.yaml"},
@@ -174,7 +178,7 @@ const struct app_option app_options[] = {
     {APP_ON_CALIBRATE, "out", APP_FILE, "FILE", AT(calibrate, out),
      .help = "the cluster file to write; it must not exist yet; other machines of the rows get one "
              "beside it, FILE_cs3.yaml for example",
-     .required = ""},
+     .required = "", .writes = ""},
     {APP_ON_CALIBRATE, "overwrite", APP_FLAG, AT(calibrate, overwrite),
      .help = "the cluster file may exist: replace it"},
     {APP_ON_CALIBRATE, "leave_one_out", APP_FLAG, AT(calibrate, leave_one_out),
@@ -208,7 +212,7 @@ const struct app_option app_options[] = {
     {APP_ON_VALIDATE | APP_ON_REPRODUCE, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
      .help = "replaces the rows' machines that have the same grid of PEs"},
     {APP_ON_CALIBRATE, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
-     .help = "the machine to fit", .preset_why = "configs/cluster/cs2.yaml"},
+     .help = "the machine to fit", .preset_why = "configs/cluster/cs2.yaml", .renewed_by = "out"},
     {APP_ON_SCALE, "points", APP_FILE, "FILE", AT(scale, points),
      .help = "published measurements to draw, CSV: model,num_csx,tokens_per_s (or samples_per_s, "
              "speedup),source",
@@ -256,9 +260,12 @@ const struct app_option app_options[] = {
     {APP_ON_RUN, "num_epochs", APP_INT, "E", .key = "runconfig.num_epochs",
      .help = "epochs of this run, instead of steps", .modes = "train train_and_eval"},
     {APP_ON_RUN, "model_dir", APP_FOLDER, "DIR", .key = "runconfig.model_dir",
-     .help = "where results and checkpoints go"},
+     .help = "where results and checkpoints go",
+     .writes =
+         "run.log metrics.jsonl performance.json scores.json checkpoint_*.mdl " APP_STEP_FILES},
     {APP_ON_RUN, "checkpoint_path", APP_FILE, "FILE", .key = "runconfig.checkpoint_path",
-     .needs = "!numerics=none", .help = "start from this checkpoint, or from a file of tensors"},
+     .needs = "!numerics=none", .help = "start from this checkpoint, or from a file of tensors",
+     .renewed_by = "model_dir"},
     {APP_ON_RUN, "run_id", APP_TEXT, "ID", AT(run, job.run_id),
      .help = "shared by a run and its restarts: a restart resumes from the newest checkpoint of "
              "this ID in model_dir and trains to the step at which the first was to end"},
@@ -271,7 +278,7 @@ const struct app_option app_options[] = {
      .help = "results as JSON on stdout; log lines go to stderr"},
     {APP_ON_RUN, "dump_gradients", APP_FILE, "FILE", AT(run, job.dump_gradients),
      .needs = RUNS " !numerics=none", .modes = "train train_and_eval",
-     .help = "HDF5 file with the mean gradient of every tensor after the first step"},
+     .help = "HDF5 file with the mean gradient of every tensor after the first step", .writes = ""},
     {APP_ON_RUN, "validate_only", APP_FLAG, NULL, DRY_RUNS, AT(run, validate_only),
      .needs = "!compile_only !dump_params !print_placement",
      .help = "check the params and print what they mean"},
@@ -284,9 +291,10 @@ const struct app_option app_options[] = {
      .help = "print which role runs on which rank and host"},
     {APP_ON_RUN, "trace", APP_FILE, "FILE", PROFILE, AT(run, trace), .needs = RUNS,
      .help = "Chrome trace of a step of the virtual timeline, with op profile and critical path; "
-             "runconfig.op_profiler_config chooses steps"},
+             "runconfig.op_profiler_config chooses steps",
+     .writes = ""},
     {APP_ON_RUN, "goal", APP_FILE, "FILE", PROFILE, AT(run, goal), .needs = RUNS,
-     .help = "GOAL schedule (LogGOPSim) of that step"},
+     .help = "GOAL schedule (LogGOPSim) of that step", .writes = ""},
     {APP_ON_RUN, "prompt", APP_TEXTS, "TEXT", GENERATION, AT(run, prompt), .max = 64,
      .needs = "!prompt_ids", .modes = "generate", .help = "continue this text"},
     {APP_ON_RUN, "prompt_ids", APP_TEXTS, "I,J,...", GENERATION, AT(run, prompt_ids), .max = 64,
@@ -342,9 +350,10 @@ const struct app_option app_options[] = {
      .help = "step breakdown: op profile, critical path, load of the links"},
     {APP_ON_SCALE, "trace", APP_FILE, "FILE", SCALE_STEP, AT(scale, trace),
      .help = "Chrome trace of the virtual timeline (chrome://tracing, Perfetto); includes "
-             "--breakdown"},
+             "--breakdown",
+     .writes = ""},
     {APP_ON_SCALE, "goal", APP_FILE, "FILE", SCALE_STEP, AT(scale, goal),
-     .help = "GOAL schedule (LogGOPSim), 1 stands for 1 ps; includes --breakdown"},
+     .help = "GOAL schedule (LogGOPSim), 1 stands for 1 ps; includes --breakdown", .writes = ""},
 
     /* law */
     {APP_ON_LAW, "params", APP_FILE, "FILE", SHARED(params_path), .required = "!points",
@@ -356,7 +365,8 @@ const struct app_option app_options[] = {
      .help = "trainings that were made: CSV with name, loss, and flop or params and tokens; with "
              "use = judge compared with the law instead of fitted"},
     {APP_ON_LAW, "out", APP_FOLDER, "DIR", AT(law, out), .required = "",
-     .help = "folder for law.csv, law.svg, law.png, predictions.csv, and a folder for each size"},
+     .help = "folder for law.csv, law.svg, law.png, predictions.csv, and a folder for each size",
+     .writes = "law.csv law.svg law.png law.gp predictions.csv"},
     {APP_ON_LAW, "tokens", APP_TEXT, "Nxparams", .take = take_tokens_per_param,
      .preset_why = "20xparams", .help = "tokens of each training, for each parameter of the size"},
     {APP_ON_LAW, "num_csx", APP_INT, "N", AT(law, num_csx), .min = 1, .max = HW_MAX_SYSTEMS,
@@ -378,7 +388,7 @@ const struct app_option app_options[] = {
      .needs = "mesh !wafer !sparse",
      .help = "published cycles of products with tiles in the PEs instead"},
     {APP_ON_VALIDATE, "csv", APP_FILE, "FILE", MESH_MODE, AT(validate, csv), .needs = "wafer",
-     .help = "the cases of --wafer as a table"},
+     .help = "the cases of --wafer as a table", .writes = ""},
     {APP_ON_VALIDATE, "pairs", APP_INT, "N", MESH_MODE, AT(validate, pairs), .min = 1,
      .max = 100000, .preset_why = "264, with --sparse 100", .needs = "mesh !wafer !products",
      .help = "number of kernels, shapes and grids"},
@@ -452,9 +462,11 @@ const struct app_option app_options[] = {
     {APP_ON_MESH, "heatmap", APP_FILE, "FILE.png", WATCH, AT(mesh, show.heatmap),
      .needs = KERNEL_ONLY,
      .help = "picture of the fabric: how busy PEs and links are, what is held back, how full "
-             "queues get"},
+             "queues get",
+     .writes = ""},
     {APP_ON_MESH, "trace", APP_FILE, "FILE.json", WATCH, AT(mesh, show.trace), .needs = KERNEL_ONLY,
-     .help = "tasks, operations and wavelets for chrome://tracing or Perfetto; 1 cycle is 1 us"},
+     .help = "tasks, operations and wavelets for chrome://tracing or Perfetto; 1 cycle is 1 us",
+     .writes = ""},
     {APP_ON_MESH, "trace_pe", APP_TEXT, "PES", WATCH, AT(mesh, show.trace_pe), .needs = "trace",
      .help = "which PEs: all, 'X,Y;X,Y', X0-X1,Y0-Y1",
      .preset_why = "the corners, the middle, the neighbours of PE (0, 0)"},
@@ -464,7 +476,8 @@ const struct app_option app_options[] = {
     {APP_ON_MESH, "snapshot", APP_FILE, "FILE.h5", SNAPSHOTS, AT(mesh, snapshot),
      .is_of_host = true, .needs = KERNEL_ONLY,
      .help = "write the state of the run there when SIGTERM, SIGUSR1 or SIGHUP ends it, and with "
-             "--every at intervals; the newest replaces the one before"},
+             "--every at intervals; the newest replaces the one before",
+     .writes = ""},
     {APP_ON_MESH, "every", APP_INT, "CYCLES", SNAPSHOTS, AT(mesh, every), .min = 1,
      .is_of_host = true, .max = INT32_MAX, .needs = "snapshot",
      .help = "cycles from one snapshot to the next",
@@ -472,7 +485,8 @@ const struct app_option app_options[] = {
     {APP_ON_MESH, "resume", APP_FILE, "FILE.h5", SNAPSHOTS, AT(mesh, resume), .is_of_host = true,
      .needs = KERNEL_ONLY,
      .help = "continue from a snapshot of the same kernel with the same sizes, on any number of "
-             "threads and ranks"},
+             "threads and ranks",
+     .renewed_by = "snapshot"},
     {APP_ON_MESH, "max_p", APP_INT, "P", SURVEY, AT(mesh, max_p), .is_of_host = true, .min = 4,
      .max = 512, .preset = "512", .needs = "KERNEL=survey", .help = "largest row of PEs"},
     {APP_ON_MESH, "max_words", APP_INT, "B", SURVEY, AT(mesh, max_words), .is_of_host = true,
@@ -488,9 +502,11 @@ const struct app_option app_options[] = {
     {TRAINS_VOCABULARY, "input", APP_PATHS, "PATH...", AT(train_bpe, text.path), .max = 4096,
      .bare = true, .required = "", .help = "files or folders; plain, gzip or zstd"},
     {APP_ON_DATA, "out", APP_FOLDER, "DIR", AT(data, text.out), .required = "",
-     .help = "folder for the dataset"},
-    {TRAINS_VOCABULARY, "out", APP_FOLDER, "DIR", AT(train_bpe, text.out), .required = "",
-     .help = "folder for the vocabulary"},
+     .help = "folder for the dataset", .writes = ""},
+    {APP_ON_TRAIN_BPE, "out", APP_FOLDER, "DIR", AT(train_bpe, text.out), .required = "",
+     .writes = "vocab.json merges.txt", .help = "folder for the vocabulary"},
+    {APP_ON_TRAIN_WORDPIECE, "out", APP_FOLDER, "DIR", AT(train_bpe, text.out), .required = "",
+     .writes = "vocab.txt", .help = "folder for the vocabulary"},
 #define TEXT_INPUT(on, request, usual)                                                             \
     {on,                                                                                           \
      "format",                                                                                     \
@@ -620,7 +636,8 @@ const struct app_option app_options[] = {
      .help = "from hf: the folder; from cs: the checkpoint (.mdl)"},
     {APP_ON_CONVERT, "out", APP_FOLDER, "DIR", AT(convert, job.out), .required = "",
      .help = "to cs: gets model.mdl and params.yaml, from cs with the adapters merged; to hf: gets "
-             "config.json and model.safetensors, or shards and their index"},
+             "config.json and model.safetensors, or shards and their index",
+     .writes = ""},
     {APP_ON_CONVERT, "set", APP_TEXT, "PATH=VALUE", .key = "", .repeats = true,
      .help = "override a key of the params"},
     {APP_ON_CONVERT, "lenient", APP_FLAG, AT(convert, job.lenient),

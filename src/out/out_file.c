@@ -79,6 +79,8 @@ enum wsc_err out_can_write(const char *path)
     struct wsc_beside beside;
     if (!stat(path, &info) && S_ISDIR(info.st_mode))
         return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(EISDIR));
+    if (!lstat(path, &info) && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
+        return WSC_RAISE(WSC_IO, "%s: cannot be written: it is not a regular file", path);
     TRY(wsc_beside_begin(&beside, path));
     wsc_beside_drop(&beside);
     return WSC_OK;
