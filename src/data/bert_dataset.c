@@ -397,7 +397,7 @@ static enum wsc_err write_parts(struct job *j)
 static enum wsc_err run(struct job *j)
 {
     TRY(check(j));
-    TRY(data_folder_check_parts(j->make->out_dir));
+    TRY(data_folder_check_parts(j->make));
     TRY_MEM(j->work, wsc_asprintf(WSC_MEM_DATA, "%s/wsc-data.tmp", j->make->out_dir));
     j->of_corpus = *j->make;
     j->made->vocab_size = data_wordpiece_n(j->words);

@@ -228,7 +228,7 @@ static enum wsc_err write_parts(struct chats *c)
 static enum wsc_err run(struct chats *c, const char *name)
 {
     TRY(check(c, name));
-    TRY(data_folder_check_parts(c->make->out_dir));
+    TRY(data_folder_check_parts(c->make));
     TRY(data_inputs_list(&c->inputs, c->make->input, c->make->n_inputs, "jsonl"));
     *c->made = (struct data_made){.n_files = c->inputs.n,
                                   .n_ignored = c->inputs.n_ignored,

@@ -4,6 +4,7 @@
 #include "dataset_folder.h"
 
 #include <wsc/file.h>
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 #include <dirent.h>
@@ -96,18 +97,19 @@ static enum wsc_err find_mark(const char *dir, bool *found)
     return WSC_OK;
 }
 
-static enum wsc_err check_folder(const char *dir)
+/* *@p holds: the folder has a dataset of this program. */
+static enum wsc_err check_folder(const char *dir, bool *holds)
 {
     struct census c;
-    bool marked = false;
+    *holds = false;
     TRY(take_census(dir, &c));
     if (c.missing || c.n_ours + c.n_other == 0) return WSC_OK;
     if (c.n_other)
         return wsc_err_hint(
             WSC_RAISE(WSC_USAGE, "%s: holds %s, which `wsc data` did not make", dir, c.other),
             "give another --out");
-    TRY(find_mark(dir, &marked));
-    if (!marked)
+    TRY(find_mark(dir, holds));
+    if (!*holds)
         return wsc_err_hint(
             WSC_RAISE(WSC_USAGE, "%s: holds a dataset that `wsc data` did not make", dir),
             "give another --out, or remove it");
@@ -142,12 +144,17 @@ void data_folder_remove(const char *dir)
     (void)rmdir(dir);
 }
 
-enum wsc_err data_folder_check_parts(const char *out)
+enum wsc_err data_folder_check_parts(const struct data_make *make)
 {
     for (int p = 0; p < DATA_N_PARTS; p++) {
         char *dir;
-        TRY_MEM(dir, wsc_asprintf(WSC_MEM_DATA, "%s/%s", out, data_part_folder[p]));
-        const enum wsc_err rc = check_folder(dir);
+        bool holds;
+        TRY_MEM(dir, wsc_asprintf(WSC_MEM_DATA, "%s/%s", make->out_dir, data_part_folder[p]));
+        const enum wsc_err rc = check_folder(dir, &holds);
+        if (!rc && holds && p != DATA_TRAIN && !(make->share[p] > 0))
+            WSC_WARNING("%s: of an earlier dataset, will be removed: this one has no %s samples; "
+                        "hint: another --out",
+                        dir, data_part_folder[p]);
         wsc_free(dir);
         if (rc) return rc;
     }

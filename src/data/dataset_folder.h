@@ -23,9 +23,10 @@ enum wsc_err data_file_write(const char *dir, const char *name,
 void data_folder_remove(const char *dir);
 /** Names of the folders of the parts in an output folder, in the order of enum data_part_name. */
 extern const char *const data_part_folder[DATA_N_PARTS];
-/** Refuse an output folder @p out in which the folder of a part has files that this program has not
- *  made; missing and empty folders are accepted. */
-enum wsc_err data_folder_check_parts(const char *out) WSC_CHECKED;
+/** Refuse an output folder in which the folder of a part has files that this program has not made;
+ *  missing and empty folders are accepted. Warn of parts of an earlier dataset that this one, whose
+ *  fraction of them is 0, will remove. */
+enum wsc_err data_folder_check_parts(const struct data_make *make) WSC_CHECKED;
 /** Remove `<out>/<part>` of each part without samples, which passed data_folder_check_parts() and
  *  which an earlier dataset may have left: its texts may be among those of the parts that remain.
  *  Call it when the other parts are complete. */

@@ -61,7 +61,8 @@ static enum wsc_err check_shares(const struct data_make *make)
         sum += share;
     }
     if (sum < 1) return WSC_OK;
-    return WSC_RAISE(WSC_USAGE, "the shares of val and test are %g together, nothing is left", sum);
+    return WSC_RAISE(WSC_USAGE,
+                     "--split, --test_split: fractions add up to %g, expected less than 1", sum);
 }
 
 /* Check that rows of positions and spans fit the type of the ids. */
@@ -277,7 +278,7 @@ static enum wsc_err name_folders(struct job *j)
         if (!j->dir[p] || !j->tmp[p])
             return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "output paths");
     }
-    TRY(data_folder_check_parts(out));
+    TRY(data_folder_check_parts(j->make));
     j->out_is_new = access(out, F_OK) != 0;
     return wsc_file_mkdir_above(j->work);
 }

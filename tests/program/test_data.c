@@ -150,6 +150,26 @@ TEST(data, a_file_that_is_read_twice_is_named)
     }
 }
 
+/* A part of an earlier dataset is named before it is removed. */
+TEST(data, parts_of_an_earlier_dataset_that_go_are_named)
+{
+    struct spawn_result r;
+    const char *out = job_path("parts");
+    CU_ASSERT(spawn_ok("\"$WSC\" data --input docs/DATA.md --out %s --max_seq_length 64 --split "
+                       "0.2 --test_split 0.2 && test -d %s/val && test -d %s/test",
+                       out, out, out));
+    spawn_run(&r, "\"$WSC\" data --input docs/DATA.md --out %s --max_seq_length 64 --split 0.3",
+              out);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NULL(strstr(r.err, "val: of an earlier"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "/test: of an earlier dataset, will be removed: this one "
+                                         "has no test samples; hint: another --out"));
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("test -d %s/val && ! test -e %s/test", out, out));
+    CU_ASSERT(spawn_ok(
+        "\"$WSC\" data --input docs/DATA.md --out %s --max_seq_length 64 --split 0.3", out));
+}
+
 TEST(data, refusals_are_one_line_with_a_hint)
 {
     static const struct refusal cases[] = {
@@ -163,7 +183,8 @@ TEST(data, refusals_are_one_line_with_a_hint)
         {"--format jsonl --errors keep", 1, ":1:1: expected an object"},
         {"--errors strict", 1, ":2:3: byte 0xFF is not UTF-8; hint: --errors replace"},
         {BPE, 1, ":2:3: byte 0xFF is not UTF-8"},
-        {"--split 0.6 --test_split 0.4", 2, "nothing is left"},
+        {"--split 0.6 --test_split 0.4", 2,
+         "--split, --test_split: fractions add up to 1, expected less than 1"},
         {"--eos_id -1", 2, "--eos_id"},
     };
     char in[160];

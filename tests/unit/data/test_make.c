@@ -120,7 +120,7 @@ TEST(data, a_folder_that_is_half_removed_stays_ours)
     CU_ASSERT_FATAL(!mkdir(stuck, 0777));
     data_folder_remove(dir);
     CU_ASSERT(!exists(case_path("half/train/data-00001.h5")) && exists(stuck));
-    T_OK(data_folder_check_parts(case_path("half")));
+    T_OK(data_folder_check_parts(&(struct data_make){.out_dir = case_path("half")}));
     CU_ASSERT(!rmdir(stuck));
     data_folder_remove(dir);
     CU_ASSERT(!exists(dir));
