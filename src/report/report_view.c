@@ -178,9 +178,10 @@ void report_parts(const struct vtime_breakdown *b, double part[static REPORT_N_P
 }
 
 /* What a step takes longer than with linear scaling, ps: then every part of it would take
- * ideal = (batch / batch_0) (N_0 / N) times what it took in the first row. */
+ * ideal = (batch / batch_0) (N_0 / N) times what it took in the first row. linear: the whole step
+ * with linear scaling, ps, more than 0. */
 struct loss {
-    double total, part[REPORT_N_PARTS];
+    double total, linear, part[REPORT_N_PARTS];
 };
 
 /* Loss of a row against the base, in total and by part. */
@@ -195,7 +196,8 @@ static struct loss loss_between(const struct scaling_row *base, const struct sca
     report_parts(&row->breakdown, part);
     for (int i = 0; i < REPORT_N_PARTS; i++)
         loss.part[i] = part[i] - ideal * base_part[i];
-    loss.total = (double)row->step_time_ps - ideal * (double)base->step_time_ps;
+    loss.linear = ideal * (double)base->step_time_ps;
+    loss.total = (double)row->step_time_ps - loss.linear;
     return loss;
 }
 
@@ -238,7 +240,6 @@ void report_loss_words(struct wsc_text *t, const struct report_view *v, int m)
                  "(%.3g %%) %s than with linear scaling.",
                  (long long)base->num_csx, (long long)last->num_csx,
                  last->tokens_per_s / base->tokens_per_s, step, lost,
-                 100.0 * fabs(loss.total) / (double)last->step_time_ps,
-                 loss.total < 0 ? "less" : "more");
+                 100.0 * fabs(loss.total) / loss.linear, loss.total < 0 ? "less" : "more");
     add_causes(t, &loss);
 }
