@@ -169,6 +169,10 @@ enum wsc_err scaling_share(struct comm *comm, const struct scaling_items *items)
 /** Refuse faults that come or go, because a prediction looks at one step that stands for all; the
  *  error says so. */
 enum wsc_err scaling_refuse_passing_faults(const struct hw_machine *cluster) WSC_CHECKED;
+/** Find the first fault of @p cluster whose wafer or SwarmX node @p num_csx systems (1 .. 4096) do
+ *  not have; *@p fault is its index, -1: there is none. WSC_NOMEM. */
+enum wsc_err scaling_fault_without_place(const struct hw_machine *cluster, int64_t num_csx,
+                                         int *fault) WSC_CHECKED;
 /** Refuse params whose mode has no training steps (eval, generate), because sweeps and whole
  *  trainings simulate training steps; the error names the place of the mode. */
 enum wsc_err scaling_refuse_other_modes(const struct zoo_params *params) WSC_CHECKED;

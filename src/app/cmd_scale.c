@@ -203,6 +203,63 @@ static void cut_counts(struct app_ints *num_csx, int64_t systems)
     num_csx->n = n;
 }
 
+/* A list of node counts in a warning. */
+struct counts {
+    char text[256];
+};
+
+static void add_count(struct counts *list, int64_t n)
+{
+    const size_t used = strlen(list->text);
+    (void)snprintf(list->text + used, sizeof list->text - used, "%s%lld", used ? ", " : "",
+                   (long long)n);
+}
+
+/* The part that a fault hits and some node counts lack: MemoryX is alike for all of them. */
+static const char *part_of(const struct hw_fault *f)
+{
+    return f->place == HW_PLACE_NODE ? "SwarmX node" : "wafer";
+}
+
+/* No node count has the part of fault @p f: what the largest one lacks, all lack. */
+static enum wsc_err raise_no_part(const struct app_ints *num_csx, const struct hw_fault *f)
+{
+    struct counts all = {""};
+    for (int i = 0; i < num_csx->n; i++)
+        add_count(&all, num_csx->item[i]);
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: no %s %lld on --num_csx %s", f->text,
+                                  part_of(f), (long long)f->where, all.text),
+                        "the first is 0%s",
+                        f->place == HW_PLACE_NODE ? ", and one system has none" : "");
+}
+
+/* Drops the node counts that have not the wafer or node of a fault, with a warning for each such
+ * fault. */
+static enum wsc_err drop_counts_without_part(struct app_ints *num_csx,
+                                             const struct hw_machine *cluster)
+{
+    int lacks[APP_MAX_LIST], largest = 0, kept = 0;
+    for (int i = 0; i < num_csx->n; i++) {
+        TRY(scaling_fault_without_place(cluster, num_csx->item[i], &lacks[i]));
+        if (num_csx->item[i] > num_csx->item[largest]) largest = i;
+    }
+    if (num_csx->n && lacks[largest] >= 0)
+        return raise_no_part(num_csx, &cluster->faults.item[lacks[largest]]);
+    for (int k = 0; k < cluster->faults.n; k++) {
+        const struct hw_fault *f = &cluster->faults.item[k];
+        struct counts without = {""};
+        for (int i = 0; i < num_csx->n; i++)
+            if (lacks[i] == k) add_count(&without, num_csx->item[i]);
+        if (*without.text)
+            WSC_WARNING("fault %s: left out: --num_csx %s, without %s %lld", f->text, without.text,
+                        part_of(f), (long long)f->where);
+    }
+    for (int i = 0; i < num_csx->n; i++)
+        if (lacks[i] < 0) num_csx->item[kept++] = num_csx->item[i];
+    num_csx->n = kept;
+    return WSC_OK;
+}
+
 /* What rank 0 does before the sweep. */
 static enum wsc_err prepare(const struct app_sweep *c, struct app_study *s)
 {
@@ -241,18 +298,6 @@ static enum wsc_err sweep_and_write(struct app_sweep *c, const char *cluster_tex
     out_progress_end();
     app_study_fini(&s);
     return rc;
-}
-
-/* A list of node counts in a warning. */
-struct counts {
-    char text[256];
-};
-
-static void add_count(struct counts *list, int64_t n)
-{
-    const size_t used = strlen(list->text);
-    (void)snprintf(list->text + used, sizeof list->text - used, "%s%lld", used ? ", " : "",
-                   (long long)n);
 }
 
 /* Names the node counts among which a fixed batch, of @p sequences, does not divide evenly, and
@@ -322,6 +367,7 @@ static enum wsc_err scale(struct app_call *call, struct app_sweep *c)
     enum wsc_err rc = app_load_cluster(c->comm, &c->o->config, &cluster, &text);
     if (!rc) rc = scaling_refuse_passing_faults(&cluster);
     if (!app_given(call, "num_csx") && cluster.systems) cut_counts(&c->o->num_csx, cluster.systems);
+    if (!rc) rc = drop_counts_without_part(&c->o->num_csx, &cluster);
     if (!rc) rc = warn_of_idle(c, &cluster);
     c->sweep = (struct scaling_sweep){.model = c->model,
                                       .n_models = c->n_models,

@@ -249,8 +249,8 @@ const struct app_option app_options[] = {
      .help = "override any key of all models or, cluster.KEY, of all machines"},
     {APP_ON_RUN | APP_ON_SCALE, "fault", APP_TEXT, "KIND:KEY=VALUE,...", .key = "cluster.faults+",
      .repeats = true,
-     .help = "something that goes wrong, e.g. straggler:wafer=3,factor=2 (docs/FAULTS.md); "
-             "wsc scale takes faults that last"},
+     .help = "something that goes wrong, e.g. straggler:wafer=0,factor=2 (docs/FAULTS.md); "
+             "wsc scale takes faults that last and leaves out node counts without the part"},
 
     /* run */
     {APP_ON_RUN, "num_steps", APP_INT, "S", .key = "runconfig.num_steps",

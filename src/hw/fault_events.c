@@ -151,10 +151,10 @@ static enum wsc_err add_fault(struct hw_faults *f, int i)
     const struct hw_fault *fault = &f->cluster->faults.item[i];
     const int n = f->scope.n_places[fault->place];
     if (fault->where != CONF_NULL && fault->where >= n)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "fault %s: no %s %lld, the machine has %d", fault->text,
-                      place_title[fault->place], (long long)fault->where, n),
-            "%sa sweep needs it at its smallest --num_csx too", n ? "the first is 0; " : "");
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: no %s %lld, the machine has %d",
+                                      fault->text, place_title[fault->place],
+                                      (long long)fault->where, n),
+                            n ? "the first is 0" : "one system has no SwarmX node");
     if (fault->kind == HW_FAULT_LOST_PLANES && fault->amount >= (double)f->cluster->swarmx.planes)
         return WSC_RAISE(WSC_CONFIG, "fault %s: must be less than swarmx.planes, %lld", fault->text,
                          (long long)f->cluster->swarmx.planes);

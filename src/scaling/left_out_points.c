@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Points of a sweep that do not fit the machine: which they are, and the rows without them.  A
- * sweep is a rectangle of models and numbers of systems, and so is what is left of it. */
+ * sweep is a rectangle of models and numbers of systems, and so is what is left of it. Numbers of
+ * systems that have not the wafer or node of a fault are found before the sweep. */
 #include <wsc/scaling.h>
+#include <wsc/stream.h>
 
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -62,4 +65,23 @@ void scaling_drop_left_out(struct scaling_points *p)
         if (!has_point(p, m)) drop_model(p, m);
     for (int i = p->n_counts - 1; p->n_models && i >= 0; i--)
         if (!fits_all(p, i)) drop_count(p, i);
+}
+
+enum wsc_err scaling_fault_without_place(const struct hw_machine *cluster, int64_t num_csx,
+                                         int *fault)
+{
+    struct stream_topology *t = NULL;
+    *fault = -1;
+    TRY(stream_topology_create(&t, 1, (int)num_csx, (int)cluster->swarmx.fanout));
+    const int n_places[HW_N_PLACES] = {
+        [HW_PLACE_WAFER] = t->n_machine_wafers,
+        [HW_PLACE_NODE] = t->n_machine_nodes,
+        [HW_PLACE_SHARD] = INT_MAX, /* their number does not depend on that of the systems */
+    };
+    stream_topology_destroy(&t);
+    for (int i = 0; i < cluster->faults.n && *fault < 0; i++) {
+        const struct hw_fault *f = &cluster->faults.item[i];
+        if (f->where != CONF_NULL && f->where >= n_places[f->place]) *fault = i;
+    }
+    return WSC_OK;
 }

@@ -571,6 +571,25 @@ TEST(scale, points_that_do_not_fit_are_left_out)
     spawn_free(&r);
 }
 
+/* The fault of wafer 3 needs four systems, the one of SwarmX node 0 two. */
+TEST(scale, counts_without_the_part_of_a_fault_are_left_out)
+{
+    struct spawn_result r;
+    const char *dir = job_path("no_part");
+    spawn_run(&r,
+              "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1,2,4,8 --out %s --fault "
+              "lost_planes:node=0,planes=3 --fault straggler:wafer=3,factor=2",
+              dir);
+    T_EQ(r.status, 0);
+    T_EQ(lines_in(dir, "scaling.csv"), 3);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "fault lost_planes:node=0,planes=3: left out: --num_csx "
+                                         "1, without SwarmX node 0"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "fault straggler:wafer=3,factor=2: left out: --num_csx 2, "
+                                         "without wafer 3"));
+    T_EQ(count(r.err, "left out"), 2);
+    spawn_free(&r);
+}
+
 /* Started by mpirun as one rank, a run has the threads too. */
 TEST(scale, one_rank_of_mpirun_has_threads)
 {
