@@ -101,14 +101,18 @@ enum wsc_err report_heatmap_write(const char *path, const struct report_heatmap 
  */
 /** Print published figures of single products and their predictions. */
 enum wsc_err report_products_print(const struct validation_product *rows, int n) WSC_CHECKED;
-/** Write products.csv and products.md under @p dir, which must exist. */
+/** The files of report_products_write(), for messages and help. */
+#define REPORT_PRODUCT_FILES "products.csv, products.md"
+/** Write REPORT_PRODUCT_FILES under @p dir, which must exist. */
 enum wsc_err report_products_write(const char *dir, const struct validation_product *rows,
                                    int n) WSC_CHECKED;
 /** Print the tables of a validation: predictions with their speed error (predicted / published - 1
  *  in speed, positive: too fast), the breakdown of each prediction, rows that were not compared. */
 enum wsc_err report_validation_print(const struct validation_table *v) WSC_CHECKED;
-/** Write validation.csv, validation.md, validation.svg, validation.png under @p dir (made when
- *  missing). */
+/** The files of report_validation_write(), for messages and help. */
+#define REPORT_VALIDATION_FILES                                                                    \
+    "validation.csv, validation.md, validation.gp, validation.svg, validation.png"
+/** Write REPORT_VALIDATION_FILES under @p dir (made when missing). */
 enum wsc_err report_validation_write(const char *dir, const struct validation_table *v) WSC_CHECKED;
 /** Print the tables of `wsc calibrate --leave_one_out`: errors of each fitted row when the row, or
  *  its family, is left out of the fit; errors by number of free constants. */
@@ -189,7 +193,10 @@ struct report_law {
 };
 /** Print points, law with intervals, predictions and the cost of the target as text on stdout. */
 enum wsc_err report_law_print(const struct report_law *r) WSC_CHECKED;
-/** Write law.csv and predictions.csv, then law.gp, law.svg and law.png, under @p dir (made when
- *  missing). */
+/** The tables of report_law_write(), for messages and help. */
+#define REPORT_LAW_TABLES "law.csv, predictions.csv"
+/** The picture of report_law_write(), which needs a law, for messages and help. */
+#define REPORT_LAW_PICTURES "law.gp, law.svg, law.png"
+/** Write REPORT_LAW_TABLES, then REPORT_LAW_PICTURES, under @p dir (made when missing). */
 enum wsc_err report_law_write(const char *dir, const struct report_law *r) WSC_CHECKED;
 #endif

@@ -191,8 +191,8 @@ static enum wsc_err finish(struct law_study *s)
     out_progress_hide();
     TRY(report_law_print(&r));
     TRY(report_law_write(s->o->out, &r));
-    (void)printf("\nWrote %s/law.csv, predictions.csv%s\n", s->o->out,
-                 s->fit.support == LAW_TOO_FEW ? "" : ", law.svg, law.png");
+    (void)printf("\nWrote %s/%s%s\n", s->o->out, REPORT_LAW_TABLES,
+                 s->fit.support == LAW_TOO_FEW ? "" : ", " REPORT_LAW_PICTURES);
     return WSC_OK;
 }
 

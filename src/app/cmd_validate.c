@@ -80,8 +80,8 @@ static enum wsc_err report(const struct app_validate *o, struct validation_resul
     if (p->n) TRY(report_products_print(p->row, p->n));
     if (p->n && o->out) TRY(report_products_write(o->out, p->row, p->n));
     if (o->out)
-        (void)printf("\nWrote %s/validation.csv, validation.md, validation.svg, validation.png\n",
-                     o->out);
+        (void)printf("\nWrote %s/%s%s\n", o->out, REPORT_VALIDATION_FILES,
+                     p->n ? ", " REPORT_PRODUCT_FILES : "");
     return check_tolerances(&v->report, p);
 }
 

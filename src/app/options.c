@@ -11,6 +11,7 @@
 #include "result_files.h"
 
 #include <wsc/data_chat.h>
+#include <wsc/report.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -162,11 +163,9 @@ const struct app_option app_options[] = {
      .help = "folder for scaling.csv, scaling.gp, .svg, .png, report.html", .required = "",
      .writes = APP_SWEEP_FILES},
     {APP_ON_VALIDATE, "out", APP_FOLDER, "DIR", AT(validate, out),
-     .help = "folder for validation.csv, validation.md, validation.svg, validation.png "
-             "(default: no files)",
+     .help = "folder for " REPORT_VALIDATION_FILES ", " REPORT_PRODUCT_FILES " (default: no files)",
      .needs = "!mesh",
-     .writes = "validation.csv validation.md validation.svg validation.png validation.gp "
-               "products.csv products.md"},
+     .writes = REPORT_VALIDATION_FILES ", " REPORT_PRODUCT_FILES},
     {APP_ON_REPRODUCE, "out", APP_FOLDER, "DIR", AT(reproduce, out),
      .help = "folder for reproduction.html, reproduction.pdf and the files of each exhibit",
      .required = "", .writes = "reproduction.html reproduction.pdf"},
@@ -365,8 +364,9 @@ const struct app_option app_options[] = {
      .help = "trainings that were made: CSV with name, loss, and flop or params and tokens; with "
              "use = judge compared with the law instead of fitted"},
     {APP_ON_LAW, "out", APP_FOLDER, "DIR", AT(law, out), .required = "",
-     .help = "folder for law.csv, law.svg, law.png, predictions.csv, and a folder for each size",
-     .writes = "law.csv law.svg law.png law.gp predictions.csv"},
+     .help =
+         "folder for " REPORT_LAW_TABLES ", " REPORT_LAW_PICTURES ", and a folder for each size",
+     .writes = REPORT_LAW_TABLES ", " REPORT_LAW_PICTURES},
     {APP_ON_LAW, "tokens", APP_TEXT, "Nxparams", .take = take_tokens_per_param,
      .preset_why = "20xparams", .help = "tokens of each training, for each parameter of the size"},
     {APP_ON_LAW, "num_csx", APP_INT, "N", AT(law, num_csx), .min = 1, .max = HW_MAX_SYSTEMS,

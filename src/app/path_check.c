@@ -160,12 +160,13 @@ static bool is_same(const struct entry *a, const struct entry *b)
 /* True when the command writes the file of @p e into the folder @p out. */
 static bool writes_into(const struct entry *out, const struct entry *e)
 {
+    static const char separators[] = ", ";
     const char *name = strrchr(e->path, '/');
     const size_t n = name ? (size_t)(name - e->path) : 0;
     if (!name || strncmp(out->path, e->path, n) != 0 || out->path[n]) return false;
-    for (const char *at = out->row->writes; *at; at += strspn(at, " ")) {
+    for (const char *at = out->row->writes; *at; at += strspn(at, separators)) {
         char pattern[64];
-        const size_t length = strcspn(at, " ");
+        const size_t length = strcspn(at, separators);
         (void)snprintf(pattern, sizeof pattern, "%.*s", (int)length, at);
         if (!fnmatch(pattern, name + 1, FNM_PERIOD)) return true;
         at += length;

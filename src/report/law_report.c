@@ -217,20 +217,87 @@ static enum wsc_err write_predictions(const char *dir, const struct report_law *
 
 /* ---- picture --------------------------------------------------------------------------------- */
 
-/* $fit: FLOPs, law, ends of the interval, published law. */
-static void add_curve(struct wsc_text *t, const struct law_fit *f, double low, double high)
+/* Ends of an axis. */
+struct ends {
+    double low, high;
+};
+
+static void widen(struct ends *e, double value)
+{
+    e->low = fmin(e->low, value);
+    e->high = fmax(e->high, value);
+}
+
+/* $fit: FLOPs, law, ends of the interval, published law. @p y takes in what is drawn of it, the
+ * interval as far as half of the loss beyond the law. */
+static void add_curve(struct wsc_text *t, const struct law_fit *f, const struct ends *x,
+                      struct ends *y)
 {
     enum { STEPS = 60 };
+    const double far = 1.5;
     wsc_text_add(t, "$fit << EOD\n");
     for (int i = 0; i <= STEPS; i++) {
-        const double flop = low * pow(high / low, (double)i / STEPS), l = law_loss(f, flop);
-        const double half = law_half_width(f, flop);
+        const double flop = x->low * pow(x->high / x->low, (double)i / STEPS);
+        const double l = law_loss(f, flop), half = law_half_width(f, flop);
+        const double published = scaling_published_loss(flop);
         /* An interval that reaches 0 has no lower end on a logarithmic axis. */
         const bool drawn = half < l;
         wsc_text_add(t, "%.9g %.9g %.9g %.9g %.9g\n", flop, l, drawn ? l - half : l,
-                     drawn ? l + half : l, scaling_published_loss(flop));
+                     drawn ? l + half : l, published);
+        if (f->convention == LAW_HOFFMANN) widen(y, published);
+        widen(y, l);
+        if (!drawn) continue;
+        widen(y, fmax(l - half, l / far));
+        widen(y, fmin(l + half, l * far));
     }
     wsc_text_add(t, "EOD\n");
+}
+
+/* A power of ten with its exponent in raised digits, after @p digit unless that is 1. */
+static void add_power(struct wsc_text *t, int digit, int power)
+{
+    static const char *const raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    char digits[16];
+    (void)snprintf(digits, sizeof digits, "%d", power < 0 ? -power : power);
+    if (digit > 1) wsc_text_add(t, "%d·", digit);
+    wsc_text_add(t, "10%s", power < 0 ? "⁻" : "");
+    for (const char *c = digits; *c; c++)
+        wsc_text_add(t, "%s", raised[*c - '0']);
+}
+
+/* Ticks of FLOPs: powers of ten, at most ten of them; 1, 2 and 5 times these on a short axis. */
+static void add_flop_ticks(struct wsc_text *t, const struct ends *x)
+{
+    enum { MOST = 10, SHORT = 2 };
+    const int first = (int)floor(log10(x->low)), last = (int)floor(log10(x->high));
+    const int every = (last - first + MOST - 1) / MOST;
+    const char *before = "set xtics (";
+    for (int power = first; power <= last; power += every > 1 ? every : 1)
+        for (int digit = 1; digit <= (last - first > SHORT ? 1 : 5); digit += digit > 1 ? 3 : 1) {
+            const double value = digit * pow(10, power);
+            if (value < x->low || value > x->high) continue;
+            wsc_text_add(t, "%s'", before);
+            add_power(t, digit, power);
+            wsc_text_add(t, "' %.9g", value);
+            before = ", ";
+        }
+    wsc_text_add(t, ")\n");
+}
+
+/* The range of losses, and a tick at each multiple of a round step, at most nine. */
+static void add_loss_axis(struct wsc_text *t, const struct ends *y)
+{
+    const double most = 8, air = 0.04, span = fmax(y->high - y->low, y->high / 50);
+    const double low = fmax(y->low - air * span, 0.9 * y->low), high = y->high + air * span;
+    double step = pow(10, floor(log10((high - low) / most)));
+    const double factor[] = {2, 2.5, 2}; /* 1, 2, 5, 10 */
+    for (int i = 0; i < 3 && (high - low) / step > most; i++)
+        step *= factor[i];
+    wsc_text_add(t, "set yrange [%.9g:%.9g]\nset ytics (", low, high);
+    const double first = ceil(low / step), last = floor(high / step);
+    for (int i = 0; i <= (int)(last - first); i++)
+        wsc_text_add(t, "%s%.9g", i ? ", " : "", (first + i) * step);
+    wsc_text_add(t, ")\n");
 }
 
 /* $p0: fitted points, $p1: judged ones, $p2: predictions. */
@@ -249,37 +316,58 @@ static int add_series(struct wsc_text *t, const struct report_law *r, int which)
     return n;
 }
 
-static enum wsc_err draw(const char *dir, const struct report_law *r)
+/* Ends of both axes from the points and predictions: FLOPs up to twice beyond them. */
+static void find_ends(const struct report_law *r, struct ends *x, struct ends *y)
 {
-    enum { SERIES = 3, HEIGHT = 520 };
+    *x = *y = (struct ends){INFINITY, 0};
+    for (int i = 0; i < r->n_points; i++) {
+        widen(x, r->point[i].flop);
+        widen(y, r->point[i].loss);
+    }
+    for (int i = 0; i < r->n_predictions; i++) {
+        x->high = fmax(x->high, r->prediction[i].flop);
+        widen(y, r->prediction[i].loss);
+    }
+    x->low /= 2;
+    x->high *= 2;
+}
+
+/* The lines of gnuplot's `plot`, after the data blocks that they name. */
+static void add_plot(struct wsc_text *t, struct wsc_text *plot, const struct report_law *r)
+{
+    enum { SERIES = 3 };
     static const char *const look[SERIES] = {"pt 7 ps 1.2 lc rgb '#0072B2' title 'trained'",
                                              "pt 4 ps 1.4 lw 2 lc rgb '#D55E00' title 'judged'",
                                              "pt 6 ps 1.4 lw 2 lc rgb '#009E73' title 'predicted'"};
+    wsc_text_add(plot, "plot $fit using 1:3:4 with filledcurves fc rgb '#0072B2' fs transparent "
+                       "solid 0.15 noborder title '90 %% interval of one more training', \\\n"
+                       "  $fit using 1:2 with lines lw 2 lc rgb '#0072B2' title 'fitted law'");
+    if (r->fit->convention == LAW_HOFFMANN) /* by which the published law counts */
+        wsc_text_add(plot, ", \\\n  $fit using 1:5 with lines lw 1.5 dt 2 lc rgb '#888888' title "
+                           "'Cerebras-GPT on the Pile'");
+    for (int k = 0; k < SERIES; k++)
+        if (add_series(t, r, k))
+            wsc_text_add(plot, ", \\\n  $p%d using 1:2 with points %s", k, look[k]);
+    wsc_text_add(plot, "\n");
+}
+
+static enum wsc_err draw(const char *dir, const struct report_law *r)
+{
+    enum { HEIGHT = 560 };
     struct wsc_text t = {0}, plot = {0};
-    double low = INFINITY, high = 0;
-    for (int i = 0; i < r->n_points; i++) {
-        low = fmin(low, r->point[i].flop);
-        high = fmax(high, r->point[i].flop);
-    }
-    for (int i = 0; i < r->n_predictions; i++)
-        high = fmax(high, r->prediction[i].flop);
+    struct ends x, y;
+    find_ends(r, &x, &y);
     wsc_text_add(&t, "# %s; run `gnuplot law.gp` here to draw it again\n", out_version());
     wsc_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset logscale xy\n"
                      "set title 'Loss against training FLOPs'\nset xlabel 'FLOPs of a training'\n"
-                     "set ylabel 'loss, nats per token'\nset format x '10^%%T'\n"
+                     "set ylabel 'loss, nats per token'\n"
                      "set grid lt 1 lw 0.6 lc rgb '#cccccc'\nset border 3 lw 1 lc rgb '#444444'\n"
-                     "set tics nomirror out\nset key top right\nset ytics autofreq\n");
-    add_curve(&t, r->fit, low / 2, high * 2);
-    wsc_text_add(&plot, "plot $fit using 1:3:4 with filledcurves fc rgb '#0072B2' fs transparent "
-                        "solid 0.15 noborder title '90 %% interval of one more training', \\\n"
-                        "  $fit using 1:2 with lines lw 2 lc rgb '#0072B2' title 'fitted law'");
-    if (r->fit->convention == LAW_HOFFMANN) /* by which the published law counts */
-        wsc_text_add(&plot, ", \\\n  $fit using 1:5 with lines lw 1.5 dt 2 lc rgb '#888888' title "
-                            "'Cerebras-GPT on the Pile'");
-    for (int k = 0; k < SERIES; k++)
-        if (add_series(&t, r, k))
-            wsc_text_add(&plot, ", \\\n  $p%d using 1:2 with points %s", k, look[k]);
-    wsc_text_add(&plot, "\n");
+                     "set tics nomirror out\nset key outside below Left reverse\n");
+    add_curve(&t, r->fit, &x, &y);
+    wsc_text_add(&t, "set xrange [%.9g:%.9g]\n", x.low, x.high);
+    add_flop_ticks(&t, &x);
+    add_loss_axis(&t, &y);
+    add_plot(&t, &plot, r);
     out_gnuplot_output(&t, "law", plot.bytes ? plot.bytes : "", HEIGHT);
     t.failed = t.failed || plot.failed;
     const enum wsc_err rc = out_gnuplot(dir, "law", &t);

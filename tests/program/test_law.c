@@ -210,7 +210,11 @@ TEST(law, points_of_a_file_and_predictions)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "on track"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "A loss of 1.6 takes "));
     CU_ASSERT(spawn_ok("grep -q '^gpt3_13b,12853386240,16,' %s/predictions.csv", dir));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "/law.csv, predictions.csv, law.gp, law.svg, law.png\n"));
     CU_ASSERT(spawn_ok("test -s %s/law.svg -a -s %s/law.png", dir, dir));
+    /* Several labels on both axes: those of one decade of losses too, powers with raised digits. */
+    CU_ASSERT(spawn_ok("grep -q \"^set xtics ('10¹⁹' 1e+19, '10²⁰' 1e+20, \" %s/law.gp", dir));
+    CU_ASSERT(spawn_ok("grep -q '^set ytics (1.6, 1.8, 2, ' %s/law.gp", dir));
     spawn_free(&r);
 }
 

@@ -33,6 +33,16 @@ static double field(const char *csv, const char *id, int column)
 }
 enum { PREDICTED = 4, BAND_LOW = 8, MFU = 17, MFU_NEUTRAL = 18 };
 
+/* Number of files in a folder. */
+static long files_in(const char *dir)
+{
+    struct spawn_result r;
+    spawn_run(&r, "ls %s | wc -l", dir);
+    const long n = strtol(r.out, NULL, 10);
+    spawn_free(&r);
+    return n;
+}
+
 static const char *validated(void)
 {
     static char dir[160];
@@ -45,6 +55,10 @@ static const char *validated(void)
     CU_ASSERT(outside == (strstr(r.err, "leave their tolerance") != NULL));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "What the predicted steps consist of"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "wafer.stage_latency = "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "/validation.csv, validation.md, validation.gp, "
+                                         "validation.svg, validation.png, products.csv, "
+                                         "products.md\n"));
+    T_EQ(files_in(dir), 7);
     spawn_free(&r);
     return dir;
 }
