@@ -20,17 +20,32 @@ static double share_of(const struct timeline_step *a, int64_t ps)
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-/* The Model Zoo prints its ten longest modules in a table of psql's style. */
+static void add_module(struct out_table *table, const struct timeline_step *a, const char *name,
+                       int64_t ps)
+{
+    out_table_cell(table, "%s", name);
+    out_table_cell(table, "%.3f", (double)ps * 1e-9);
+    out_table_cell(table, "%.2f", 100 * share_of(a, ps));
+}
+
+/* The Model Zoo prints its ten longest modules in a table of psql's style. One row more has the sum
+ * of the others, so that the rows add up to the step. */
 static enum wsc_err print_modules(const struct timeline_step *a)
 {
     static const char *const head[] = {"MODULE NAME", "CSX TIME (in ms)", "% CSX TIME"};
     struct out_table *table;
-    const int n = a->n_modules < MOST_MODULES ? a->n_modules : MOST_MODULES;
+    int64_t rest_ps = 0;
     TRY(out_table_new(&table, "lrr", head));
-    for (int i = 0; i < n; i++) {
-        out_table_cell(table, "%s", a->module[i].name);
-        out_table_cell(table, "%.3f", (double)a->module[i].ps * 1e-9);
-        out_table_cell(table, "%.2f", 100 * share_of(a, a->module[i].ps));
+    for (int i = 0; i < a->n_modules; i++) {
+        if (i < MOST_MODULES)
+            add_module(table, a, a->module[i].name, a->module[i].ps);
+        else
+            rest_ps += a->module[i].ps;
+    }
+    if (a->n_modules > MOST_MODULES) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "(%d others)", a->n_modules - MOST_MODULES);
+        add_module(table, a, name, rest_ps);
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
@@ -121,6 +136,20 @@ static int by_time(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+/* Groups beyond the longest become one, so that the rows add up to the step. */
+static void join_rest(struct report_group *group, int *n)
+{
+    const int last = MOST_GROUPS - 1;
+    if (*n <= MOST_GROUPS) return;
+    struct report_group *rest = &group[last];
+    (void)snprintf(rest->name, sizeof rest->name, "(%d others)", *n - last);
+    for (int i = MOST_GROUPS; i < *n; i++) {
+        rest->n += group[i].n;
+        rest->ps += group[i].ps;
+    }
+    *n = MOST_GROUPS;
+}
+
 enum wsc_err report_path_groups(const struct timeline_step *a, struct report_group **out, int *n)
 {
     struct report_group *group;
@@ -137,7 +166,7 @@ enum wsc_err report_path_groups(const struct timeline_step *a, struct report_gro
         group[k].n++;
     }
     qsort(group, (size_t)*n, sizeof *group, by_time);
-    if (*n > MOST_GROUPS) *n = MOST_GROUPS;
+    join_rest(group, n);
     *out = group;
     return WSC_OK;
 }

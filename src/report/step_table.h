@@ -12,7 +12,8 @@ struct report_group {
     int n;
     int64_t ps;
 };
-/** The path by kind of segment, longest first; owned by the caller. */
+/** The path by kind of segment, longest first, at most 16; the last of many is the sum of the
+ *  others. Owned by the caller. */
 enum wsc_err report_path_groups(const struct timeline_step *a, struct report_group **out,
                                 int *n) WSC_CHECKED;
 /** Links between the same kinds of roles. */

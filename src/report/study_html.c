@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ROWS = 24, MOST_PARTS = VTIME_N_PARTS, MOST_KINDS = 16 };
+enum { MOST_PARTS = VTIME_N_PARTS, MOST_KINDS = 16 };
 
 /* ---- variants -------------------------------------------------------------------------------- */
 
@@ -51,7 +51,7 @@ static void add_sensitivity(struct wsc_text *t, const struct scaling_sensitivity
                  (long long)s->num_csx[last], out_change(low, 1, s->below[last] - 1),
                  out_change(high, 1, s->above[last] - 1));
     report_page_table(t, "constant|kind|value>|low>|high>|tokens/s at low>|at high>");
-    for (int k = 0; k < s->n && k < MOST_ROWS; k++) {
+    for (int k = 0; k < s->n; k++) {
         const struct scaling_constant *c = &s->constant[k];
         wsc_text_add(t, "<tr>");
         report_page_cell(t, c->key, false);
@@ -222,7 +222,11 @@ enum wsc_err report_study_html(struct wsc_text *t, const char *dir, const struct
     if (s->n_sensitivities) {
         wsc_text_add(t, "<h2>Sensitivity to the constants</h2>\n");
         TRY(report_page_picture(t, dir, "tornado.svg",
-                                "One constant at a time moves to the ends of its range.", NULL));
+                                s->n_sensitivities > 1
+                                    ? "The first model: one constant at a time moves to the ends "
+                                      "of its range. The tables have all models."
+                                    : "One constant at a time moves to the ends of its range.",
+                                NULL));
     }
     for (int i = 0; i < s->n_sensitivities; i++)
         add_sensitivity(t, &s->sensitivity[i]);

@@ -219,6 +219,24 @@ static void add_ratio(struct out_table *table, double ratio)
     out_table_cell(table, "%s", isnan(ratio) ? "does not fit" : out_change(text, 3, ratio - 1));
 }
 
+/* The row of the constants from @p first on: their number, and the largest change at each end. */
+static void add_rest(struct out_table *table, const struct scaling_sensitivity *s, int first)
+{
+    const int last = s->n_counts - 1;
+    double low = 0, high = 0;
+    if (first >= s->n) return;
+    for (int k = first; k < s->n; k++) {
+        low = fmax(low, fabs(s->constant[k].at_low[last] - 1));
+        high = fmax(high, fabs(s->constant[k].at_high[last] - 1));
+    }
+    out_table_cell(table, "%d other%s, all in sensitivity.csv", s->n - first,
+                   s->n - first == 1 ? "" : "s");
+    for (int column = 1; column <= 4; column++)
+        out_table_cell(table, "%s", "");
+    out_table_cell(table, "at most %.3f %%", 100 * low);
+    out_table_cell(table, "at most %.3f %%", 100 * high);
+}
+
 /* Constants by their effect at the largest node count, and the band. */
 static enum wsc_err print_sensitivity(const struct scaling_sensitivity *s)
 {
@@ -241,6 +259,7 @@ static enum wsc_err print_sensitivity(const struct scaling_sensitivity *s)
         add_ratio(table, c->at_low[last]);
         add_ratio(table, c->at_high[last]);
     }
+    add_rest(table, s, MOST_BARS);
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     if (!rc)
@@ -272,8 +291,8 @@ static enum wsc_err draw_tornado(const char *dir, const struct scaling_sensitivi
     wsc_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid xtics\n"
                      "set style fill solid 0.85 noborder\nset boxwidth 0.7\nset title ");
     (void)snprintf(title, sizeof title,
-                   "%.40s on %lld systems: each constant at the ends of its range", s->model,
-                   (long long)s->num_csx[last]);
+                   "%.40s on %lld systems: each constant at the ends of its range%s", s->model,
+                   (long long)s->num_csx[last], n < s->n ? "; others in sensitivity.csv" : "");
     out_text_gnuplot(&t, title);
     wsc_text_add(
         &t,

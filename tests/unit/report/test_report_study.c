@@ -156,6 +156,56 @@ TEST(report_study, tables_on_stdout)
     }
 }
 
+/* Twenty modules of 50 ps each and twenty constants, the fourth from the end with 3 % at one end.
+ */
+static void print_long_study(void)
+{
+    enum { N = 20 };
+    static struct timeline_module module[N];
+    static struct timeline_segment segment[N];
+    static struct scaling_constant many[N];
+    static double little[] = {1, 0.97};
+    struct report_scaling s = study_case();
+    struct scaling_sensitivity all = sensitivity;
+    struct timeline_step step = breakdown;
+    for (int i = 0; i < N; i++) {
+        module[i] = (struct timeline_module){"m", 50};
+        segment[i] = (struct timeline_segment){.part = "compute",
+                                               .who = "wafer 3",
+                                               .begin_ps = INT64_C(50) * i,
+                                               .end_ps = INT64_C(50) * (i + 1)};
+        (void)snprintf(segment[i].what, sizeof segment[i].what, "%c", 'a' + i);
+        many[i] = constant[1];
+        if (i >= N - 4) many[i].at_low = many[i].at_high = one;
+    }
+    many[N - 4].at_low = little;
+    step.module = module;
+    step.path = segment;
+    step.n_modules = step.n_path = all.n = N;
+    all.constant = many;
+    s.sensitivity = &all;
+    s.breakdown = &step;
+    T_OK(report_scaling_print(&s));
+    T_OK(report_scaling_write(case_path("long"), &s));
+}
+
+/* What a table leaves out is a row of its own: the rows add up to the step. */
+TEST(report_study, rows_that_are_left_out_are_summed)
+{
+    const char *text = case_capture(1, print_long_study);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n  4 others, all in sensitivity.csv"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "  at most 3.000 %  at most 0.000 %\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n  (10 others)             0.000       50.00\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(strstr(text, "\n  (5 others)"), " 5  250.0 ps  25.0000 %"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(case_read(case_path("long/tornado.gp")),
+                                  "ends of its range; others in sensitivity.csv'"));
+    const char *html = case_read(case_path("long/report.html"));
+    int n = 0;
+    for (const char *at = html; (at = strstr(at, "<td>wafer.clock</td>")); at++)
+        n++;
+    T_EQ(n, 20);
+}
+
 TEST(report_study, sections_of_the_page)
 {
     const char *html = study_file("report.html");
