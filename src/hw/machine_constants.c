@@ -92,13 +92,16 @@ static void write_short(enum wsc_unit unit, double value, int digits, char *text
         }
 }
 
-/* With at most so many digits; a plain number has two more, a whole one all. */
+/* With at most so many digits; a plain number has two more, a whole one all. The unit is the
+ * largest that leaves less than 1000, `1.1 GHz` as in a machine file; multiples of 1024 keep
+ * theirs. */
 static void write_digits(const struct conf_key *key, double value, int digits, char *text,
                          size_t size)
 {
     if (key->type == CONF_T_QUANTITY) {
         wsc_units_format(key->unit, llround(value), text, size);
-        if (strspn(text, "0123456789") > (size_t)digits)
+        const bool binary = strstr(text, "iB") != NULL;
+        if (strspn(text, "0123456789") > (size_t)(binary ? digits : 3))
             write_short(key->unit, value, digits, text, size);
     } else if (key->type == CONF_T_INT) {
         (void)snprintf(text, size, "%.0f", value);

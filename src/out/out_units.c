@@ -24,7 +24,7 @@ static void add_digits(char *text, size_t size, double scaled, int digits)
 /* Sign, number, blank, prefix, unit; 0 and numbers that are not finite have no prefix. */
 static void format(char *text, int size, double value, int digits, const char *unit)
 {
-    static const char *const prefix[] = {"p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"};
+    static const char *const prefix[] = {"p", "n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
     double scaled = fabs(value), limit = 1000.0 - 500.0 * pow(10.0, -digits);
     char number[64];
     int power = 0;

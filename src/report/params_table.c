@@ -294,38 +294,48 @@ static enum wsc_err print_plan(const struct job_description *d)
 {
     const struct cluster *c = d->cluster;
     const struct cycles_plan *plan = &d->plan;
-    char kept[32], have[32];
+    char kept[32], have[32], spilled[32];
     out_si_unit(kept, sizeof kept, (double)(plan->act_bytes_per_sequence * plan->micro_batch), "B");
     out_si_unit(have, sizeof have, (double)plan->act_bytes_available, "B");
+    out_si_unit(spilled, sizeof spilled, (double)plan->spill_bytes_per_sequence, "B");
     (void)printf("\nplan %son %d x %s\n"
                  "  lanes                %d\n"
-                 "  micro-batch          %lld sequences per system, %lld per step\n"
+                 "  micro-batch          %lld sequence%s of a system\n"
+                 "  micro-batches        %lld of a step\n"
                  "  recomputation        %s\n"
                  "  activations kept     %s per system; the SRAM has %s for them\n"
-                 "  of each sequence     %lld bytes go to the activation servers\n",
+                 "  of each sequence     %s go to the activation servers\n",
                  d->evaluates ? "of the evaluation " : "", c->net->topology->n_wafers,
                  c->hw.cluster->name, plan->lanes, (long long)plan->micro_batch,
-                 (long long)d->batch.n_micro, plan->recompute ? "on" : "off", kept, have,
-                 (long long)plan->spill_bytes_per_sequence);
+                 plan->micro_batch == 1 ? "" : "s", (long long)d->batch.n_micro,
+                 plan->recompute ? "on" : "off", kept, have, spilled);
     const struct zoo_input *in = d->evaluates ? &d->params->eval_input : &d->params->train_input;
     if (in->use_vsl) (void)printf("  packed texts         take the time of whole sequences\n");
     return print_stages(c, plan);
+}
+
+/* A row of the table of steps: @p first, then time, rates and MFU. */
+static void add_speed(struct out_table *table, int64_t first, const struct scaling_row *row)
+{
+    char step[32], samples[32], tokens[32], mfu[OUT_PERCENT_SIZE];
+    out_step_time(step, sizeof step, row->step_time_ps);
+    out_si(samples, sizeof samples, row->samples_per_s);
+    out_si(tokens, sizeof tokens, row->tokens_per_s);
+    out_table_cell(table, "%lld", (long long)first);
+    out_table_cell(table, "%s", step);
+    out_table_cell(table, "%s", samples);
+    out_table_cell(table, "%s", tokens);
+    out_table_cell(table, "%s", out_percent(mfu, 1, row->mfu));
 }
 
 /* The steady-state step of the described job. */
 static enum wsc_err print_speed(const struct scaling_row *row)
 {
     struct out_table *table;
-    char step[48];
-    out_step_time(step, sizeof step, row->step_time_ps);
     TRY(out_table_new(
-        &table, "rlrrr",
+        &table, "rrrrr",
         (const char *const[]){"systems", "step time", "samples/s", "tokens/s", "MFU"}));
-    out_table_cell(table, "%lld", (long long)row->num_csx);
-    out_table_cell(table, "%s", step);
-    out_table_cell(table, "%.4g", row->samples_per_s);
-    out_table_cell(table, "%.6g", row->tokens_per_s);
-    out_table_cell(table, "%.1f %%", 100 * row->mfu);
+    add_speed(table, row->num_csx, row);
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     return rc;
@@ -335,17 +345,10 @@ enum wsc_err report_explored_print(const struct scaling_row *row, int n, int bes
 {
     struct out_table *table;
     TRY(out_table_new(
-        &table, "rlrrr",
+        &table, "rrrrr",
         (const char *const[]){"micro_batch_size", "step time", "samples/s", "tokens/s", "MFU"}));
-    for (int i = 0; i < n; i++) {
-        char step[48];
-        out_step_time(step, sizeof step, row[i].step_time_ps);
-        out_table_cell(table, "%lld", (long long)row[i].micro_batch);
-        out_table_cell(table, "%s", step);
-        out_table_cell(table, "%.4g", row[i].samples_per_s);
-        out_table_cell(table, "%.6g", row[i].tokens_per_s);
-        out_table_cell(table, "%.1f %%", 100 * row[i].mfu);
-    }
+    for (int i = 0; i < n; i++)
+        add_speed(table, row[i].micro_batch, &row[i]);
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     (void)printf("\nfastest: micro_batch_size %lld\n", (long long)row[best].micro_batch);

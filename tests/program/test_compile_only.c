@@ -107,20 +107,24 @@ static void check_stage(const char *text, const char *name, int n, double *cycle
 static void read_speed(const char *text, int systems, double speed[4])
 {
     const char *at = strstr(text, "MFU\n");
-    char unit[8] = "";
-    int n = 0;
+    char *end;
     CU_ASSERT_PTR_NOT_NULL_FATAL(at);
     at = at ? strchr(at + 4, '\n') : NULL; /* after the rule */
     CU_ASSERT_PTR_NOT_NULL_FATAL(at);
     if (!at) return;
-    /* NOLINTNEXTLINE(cert-err34-c): the program's own table, and each number is checked */
-    T_EQ(sscanf(at, "%d %lf %7s %lf %lf %lf %%", &n, &speed[0], unit, &speed[1], &speed[2],
-                &speed[3]),
-         6);
-    T_EQ(n, systems);
-    CU_ASSERT_STRING_EQUAL(unit, "ms");
-    speed[0] *= 1e-3;
-    speed[3] *= 1e-2;
+    T_EQ(strtol(at, &end, 10), systems);
+    speed[0] = 1e-3 * strtod(end, &end);
+    CU_ASSERT(!strncmp(end, " ms ", 4));
+    end += strlen(" ms ");
+    for (int i = 1; i <= 2; i++) { /* rates, with k or M */
+        speed[i] = strtod(end, &end);
+        const char *prefix = end[1] == 'k' || end[1] == 'M' ? end + 1 : NULL;
+        if (!prefix) continue;
+        speed[i] *= *prefix == 'k' ? 1e3 : 1e6;
+        end += 2;
+    }
+    speed[3] = 1e-2 * strtod(end, &end);
+    CU_ASSERT(!strncmp(end, " %\n", 3));
 }
 
 /* The rate of the last step of a run. */
@@ -146,15 +150,16 @@ TEST(compile_only, prints_the_sizes_and_the_plan_of_the_job)
     T_EQ(r.status, 0);
     check_model(r.out);
     CHECK(r.out, "plan on %d x CS-2", SYSTEMS);
-    CHECK(r.out, "micro-batch %d sequences per system, %.0f per step", MICRO, n_micro);
+    CHECK(r.out, "micro-batch %d sequences of a system", MICRO);
+    CHECK(r.out, "micro-batches %.0f of a step", n_micro);
     check_stage(r.out, "embed", EMBEDDING, &cycles);
     check_stage(r.out, "layers.0", LAYER, &cycles);
     check_stage(r.out, "head", V * H + FINAL_NORM, &cycles);
     read_speed(r.out, SYSTEMS, speed);
     CU_ASSERT(speed[0] > n_micro * cycles / clock);
-    T_NEAR(speed[1] * speed[0] / BATCH, 1, 5e-4);
-    T_NEAR(speed[2] / speed[1] / T, 1, 5e-4);
-    T_NEAR(speed[1] / rate_of_run(), 1, 1e-3);
+    T_NEAR(speed[1] * speed[0] / BATCH, 1, 6e-3);
+    T_NEAR(speed[2] * speed[0] / (BATCH * T), 1, 6e-3);
+    T_NEAR(BATCH / speed[0] / rate_of_run(), 1, 1e-3);
     spawn_free(&r);
 }
 
@@ -170,7 +175,7 @@ TEST(compile_only, prints_the_fraction_of_the_peak)
     spawn_run(&r, "\"$WSC\" run --params configs/params/gpt3_111m.yaml --compile_only --num_csx 2");
     T_EQ(r.status, 0);
     read_speed(r.out, 2, speed);
-    T_NEAR(speed[3] / (3 * forward * speed[2] / (2 * peak)), 1, 0.002);
+    T_NEAR(speed[3] / (3 * forward * speed[2] / (2 * peak)), 1, 0.007);
     CU_ASSERT(speed[3] > 0.05);
     spawn_free(&r);
 }

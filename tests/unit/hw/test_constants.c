@@ -129,6 +129,10 @@ TEST(hw_constants, find_read_get_set)
     T_STR(text, "13.34 us");
     hw_constant_write(&k, 5e9, text, sizeof text);
     T_STR(text, "5 ms");
+    hw_constant_write(&k, 1.13e9, text, sizeof text); /* as machine files have it, not 1130 us */
+    T_STR(text, "1.13 ms");
+    hw_constant_write_exact(&k, 2.37e6, text, sizeof text);
+    T_STR(text, "2.37 us");
     T_OK(hw_constant_find("jitter", &k));
     CU_ASSERT(!k.whole);
     T_OK(hw_constant_set(&k, &c, 0.125));
