@@ -36,18 +36,11 @@ static void take_row(struct conf_parse *p, int row, const struct conf_node *node
 /* Set the keys of the optimizer that depend on the schedulers. */
 static void finish_optimizer(struct zoo_trainer *t)
 {
-    static const char scale[] = "optimizer.adjust_learning_rate";
     struct conf_node *map = conf_doc_own(t->doc, t->doc->root, "optimizer");
     if (!conf_node_find(map,
                         "optimizer_type")) { /* a section `precision` alone makes no optimizer */
         conf_node_remove(t->doc->root, "optimizer");
         return;
-    }
-    const struct conf_node *groups = conf_node_find(map, "adjust_learning_rate");
-    if (!conf_node_is_null(groups) && !t->scales_groups) {
-        conf_diag_warn(t->diag, groups->pos, scale,
-                       "without effect: no ScalePerParamLR among the schedulers");
-        conf_node_remove(map, "adjust_learning_rate");
     }
     const struct conf_node *rate = conf_node_find(map, "lr");
     if (!rate) return;

@@ -132,18 +132,6 @@ static bool ends(const char *text, const char *tail)
     return n >= m && !strcasecmp(text + n - m, tail);
 }
 
-/* True when @p node contains, at any depth, a scheduler that takes the factors of
- * adjust_learning_rate. */
-static bool scales_groups(const struct conf_node *node)
-{
-    for (int i = 0; i < node->n; i++) {
-        const struct conf_entry *e = &node->entry[i];
-        if (e->key && !strcasecmp(e->key, "ScalePerParamLR")) return true;
-        if (scales_groups(e->value)) return true;
-    }
-    return false;
-}
-
 /* Put a scheduler of tagged tensors into optimizer.tagged_schedules, with its tags separately. */
 static bool put_tagged(struct zoo_trainer *t, const struct conf_entry *type, const char *kind,
                        const struct conf_node *tags)
@@ -177,7 +165,6 @@ static void take_scheduler(struct zoo_trainer *t, const struct conf_node *node, 
     if (!type) return;
     const bool decays = ends(type->key, "WD");
     const struct conf_node *tags = conf_node_find(type->value, "param_group_tags");
-    t->scales_groups = t->scales_groups || scales_groups(node);
     if (!conf_node_is_null(tags)) {
         if (!put_tagged(t, type, decays ? "weight_decay" : "learning_rate", tags))
             t->diag->no_memory = true;

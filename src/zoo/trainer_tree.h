@@ -19,11 +19,10 @@ struct zoo_trainer {
     const struct conf_node *eval; /**< data set that is evaluated; NULL: none yet */
     const char *eval_path;        /**< the user's key of `eval` */
     enum zoo_eval_rank eval_rank; /**< which key `eval` comes from */
-    const struct conf_node *val_checkpoint; /**< validate.ckpt_path; NULL: not given */
+    const struct conf_node *val_checkpoint;  /**< validate.ckpt_path; NULL: not given */
     const struct conf_node *all_checkpoints; /**< validate_all.ckpt_paths; NULL: not given */
     const struct conf_node *global_micro;    /**< of GlobalFlags; NULL: not given */
-    bool trains;                            /**< the file has training data */
-    bool scales_groups;                     /**< the schedulers contain a ScalePerParamLR */
+    bool trains;                             /**< the file has training data */
 };
 
 /** A formatted text in the memory of the document, cut to 2 CONF_MAX_PATH; "" without memory. */

@@ -422,18 +422,25 @@ TEST(zoo_trainer, schedulers_of_the_weight_decay)
     zoo_params_fini(&p);
 }
 
-/* Without ScalePerParamLR the factors of the groups have no effect. */
-TEST(zoo_trainer, factors_of_groups_need_their_scheduler)
+/* The Model Zoo wraps any scheduler in a ScalePerParamLR when the optimizer has factors. */
+TEST(zoo_trainer, factors_of_groups_apply_with_any_scheduler)
 {
-    struct zoo_params p;
-    const char *text = TRAINER(
-        "    optimizer: {AdamW: {adjust_learning_rate: {decoder_kernel: 0.5}}}\n" SCHEDULER, "");
-    T_OK(parse_text(&p, text, NULL));
-    CU_ASSERT(p.optimizer.adjust_learning_rate.decoder_kernel == 1);
-    CU_ASSERT(params_warn(&p,
-                          "t.yaml:4:47: trainer.init.optimizer.AdamW.adjust_learning_rate: without "
-                          "effect"));
-    zoo_params_fini(&p);
+    static const char *const schedulers[] = {
+        SCHEDULER,
+        "    schedulers: [{ScalePerParamLR: {scheduler: {ConstantLR: {learning_rate: 1}}}}]\n"};
+    for (int i = 0; i < 2; i++) {
+        struct zoo_params p;
+        char text[1200];
+        (void)snprintf(text, sizeof text,
+                       TRAINER("    optimizer: {AdamW: {adjust_learning_rate: {decoder_kernel: "
+                               "0.5}}}\n%s",
+                               ""),
+                       schedulers[i]);
+        T_OK(parse_text(&p, text, NULL));
+        CU_ASSERT(p.optimizer.adjust_learning_rate.decoder_kernel == 0.5);
+        CU_ASSERT(!params_warn(&p, "adjust_learning_rate"));
+        zoo_params_fini(&p);
+    }
 }
 
 TEST(zoo_trainer, a_changed_alias_changes_one_place)
