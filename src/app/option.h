@@ -80,7 +80,7 @@ struct app_option {
     bool repeats;           /**< may be given several times, with `key` */
     bool is_of_host;        /**< mesh: a snapshot may be resumed with another value */
     /** What the command writes: "" the file that the option names; of a folder the names of the
-     *  files there, with wildcards, separated by spaces.  NULL: an input. */
+     *  files there, with wildcards, separated by spaces or commas.  NULL: an input. */
     const char *writes;
     const char *renewed_by; /**< input: the output of this option may replace it */
     /** Conditions, separated by spaces, each `NAME`, `!NAME`, `NAME=VALUE` or `!NAME=VALUE`: all
