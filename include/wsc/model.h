@@ -185,13 +185,18 @@ struct model_tensor {
     int64_t shape[2]; /**< row-major; linear weights are (out, in) */
     /** Product of the dimensions. */
     int64_t n_elems;
-    bool decay;           /**< weight decay applies */
+    bool decay; /**< weight decay applies */
+    /** Sorts tensors in the order in which the Model Zoo's classes register their parameters; equal
+     *  numbers: in the order of the table. */
+    int64_t registered;
     struct zoo_init init; /**< resolved: neither DEFAULT nor VARIANCE_SCALING */
     /** Factor on its learning rate: groups of adjust_learning_rate times muP; 1 otherwise. */
     double lr_scale;
+    int lr_group; /**< sorts factors: group of adjust_learning_rate, in the Model Zoo's order */
     /** Entries of the optimizer's tagged schedules of learning rate and of weight decay that apply
      *  to it, from 1 on; 0: the schedules for all tensors. */
     int tagged_rate, tagged_decay;
+    unsigned tags; /**< its tags in optimizer.params: bit i for that of entry i; 0: none */
     /** Index of its entry in model->sparsity, the first whose filter matches; -1: dense. */
     int sparsity;
     bool selected; /**< only some of its weights train, model.selective_grad */

@@ -180,6 +180,8 @@ enum wsc_err store_create(struct store_file **out, const char *path,
 /** Open a file for reading. A file marked as one of wsc or cstorch must be complete and of a known
  *  version; a plain HDF5 file with tensors at its root is accepted. Not collective. */
 enum wsc_err store_open(struct store_file **out, const char *path) WSC_CHECKED;
+/** Version of our layout of a file that is open for reading; 0: another program wrote it. */
+int64_t store_version(const struct store_file *f);
 /** The path that the file was opened or created with, for messages; borrowed. */
 const char *store_path(const struct store_file *f);
 /** Complete a file: check that every element was written exactly once, mark the file complete,

@@ -570,7 +570,7 @@ struct zoo_groups {
 struct zoo_optimizer {
     char *optimizer_type; /**< as written; owned */
     enum zoo_optimizer_type type;
-    /** Schedules of the learning rate and of the weight decay; biases and norms do not decay. */
+    /** Schedules of the learning rate and of the weight decay (of tensors with `decay`). */
     struct zoo_schedule learning_rate, weight_decay;
     /** Decay rates of the moments, 0 to below 1; constant added to the square root of the second
      *  moment. */

@@ -1,66 +1,145 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Groups of parameters as PyTorch's optimizers save them: a group lists numbers of parameters, and
  * states are saved under these numbers. The numbers are labels; the order of groups, and of
- * parameters in a group, identifies the tensors. */
+ * parameters in a group, identifies the tensors. Groups and order are those of the Model Zoo
+ * (common/optim_utils.py): parameters with equal tags, of these the ones with weight decay before
+ * the others, of these one group for each factor on the learning rate. */
 #include "memoryx_groups.h"
 
 #include <wsc/mem.h>
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-enum { NAME_BYTES = 160 };
+enum { NAME_BYTES = 160, PLAIN = 2 };
 
-/* One group for each learning rate, groups with weight decay first; frozen tensors have none. */
-static bool same_group(const struct model_tensor *a, const struct model_tensor *b)
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/** What sorts the trained tensors, from the first member to the last one. */
+struct member {
+    int tags; /**< place of the first tensor with these tags in the order of registration */
+    bool no_decay;
+    int lr_group; /**< first one with this factor; a factor of 1 comes last */
+    double lr_scale;
+    int64_t registered;
+    int tensor;
+};
+
+/** Tensors in the order of the groups. A group is a run of members; it can be empty. */
+struct groups {
+    struct member *member;
+    int n, n_groups;
+    int *first; /**< n_groups + 1: group k has the members first[k] to first[k + 1] - 1 */
+};
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int by_registration(const void *x, const void *y)
 {
-    return a->decay == b->decay && a->lr_scale == b->lr_scale && !a->frozen && !b->frozen &&
-           a->tagged_rate == b->tagged_rate && a->tagged_decay == b->tagged_decay;
+    const struct member *a = x, *b = y;
+    const int order = COMPARE(a->registered, b->registered);
+    return order ? order : COMPARE(a->tensor, b->tensor);
 }
 
-static bool is_first(const struct model *model, int i)
+/* Order of two groups; 0: members of one group. */
+static int compare_groups(const struct member *a, const struct member *b)
 {
-    for (int k = 0; k < i; k++)
-        if (same_group(&model->tensor[k], &model->tensor[i])) return false;
+    int order = COMPARE(a->tags, b->tags);
+    if (!order) order = COMPARE(a->no_decay, b->no_decay);
+    if (!order) order = COMPARE(a->lr_group, b->lr_group);
+    return order ? order : COMPARE(a->lr_scale, b->lr_scale);
+}
+
+static int by_group(const void *x, const void *y)
+{
+    const int order = compare_groups(x, y);
+    return order ? order : by_registration(x, y);
+}
+
+static int by_factor(const void *x, const void *y)
+{
+    const struct member *a = x, *b = y;
+    return COMPARE(a->lr_scale, b->lr_scale);
+}
+
+/* Groups of adjust_learning_rate with one factor are one group, at the place of the first. */
+static void merge_factors(struct groups *g)
+{
+    qsort(g->member, (size_t)g->n, sizeof *g->member, by_factor);
+    for (int first = 0, end = 0; first < g->n; first = end) {
+        int lr_group = g->member[first].lr_group;
+        for (; end < g->n && g->member[end].lr_scale == g->member[first].lr_scale; end++)
+            if (g->member[end].lr_group < lr_group) lr_group = g->member[end].lr_group;
+        for (int k = first; k < end; k++)
+            g->member[k].lr_group = lr_group;
+    }
+}
+
+/* There are few sets of tags, so that most tensors find theirs early. */
+static void number_tags(const struct model *model, struct groups *g)
+{
+    qsort(g->member, (size_t)g->n, sizeof *g->member, by_registration);
+    for (int k = 0; k < g->n; k++) {
+        int first = 0;
+        while (model->tensor[g->member[first].tensor].tags !=
+               model->tensor[g->member[k].tensor].tags)
+            first++;
+        g->member[k].tags = first;
+    }
+}
+
+/* True without tags and factors: there are two groups, with decay and without, even empty ones. */
+static bool are_plain(const struct model *model, const struct groups *g)
+{
+    for (int k = 0; k < g->n; k++) {
+        const struct model_tensor *t = &model->tensor[g->member[k].tensor];
+        if (t->tags || t->lr_scale != 1) return false;
+    }
     return true;
 }
 
-/* Tensors in the order of the groups; group[k] is the group of tensor order[k]. */
-struct groups {
-    int *order, *group;
-    int n, n_groups;
-};
-
-static void append_group(const struct model *model, int first, struct groups *g)
+static void cut(const struct model *model, struct groups *g)
 {
-    for (int i = first; i < model->n_tensors; i++) {
-        if (!same_group(&model->tensor[i], &model->tensor[first])) continue;
-        g->order[g->n] = i;
-        g->group[g->n++] = g->n_groups;
+    qsort(g->member, (size_t)g->n, sizeof *g->member, by_group);
+    for (int k = 0; k < g->n; k++)
+        if (!k || compare_groups(&g->member[k - 1], &g->member[k])) g->first[g->n_groups++] = k;
+    if (are_plain(model, g) && g->n_groups < PLAIN) {
+        const bool no_decay = g->n && g->member[0].no_decay;
+        g->n_groups = PLAIN;
+        g->first[0] = 0;
+        g->first[1] = no_decay ? 0 : g->n;
     }
-    g->n_groups++;
+    g->first[g->n_groups] = g->n;
 }
 
 static void free_groups(struct groups *g)
 {
-    wsc_free(g->order);
-    wsc_free(g->group);
+    wsc_free(g->member);
+    wsc_free(g->first);
 }
 
 static enum wsc_err make_groups(const struct model *model, struct groups *g)
 {
     const size_t n = (size_t)model->n_tensors;
-    *g = (struct groups){.order = wsc_alloc(WSC_MEM_MEMORYX, n, sizeof *g->order),
-                         .group = wsc_alloc(WSC_MEM_MEMORYX, n, sizeof *g->group)};
-    if (!g->order || !g->group) {
+    *g = (struct groups){.member = wsc_alloc(WSC_MEM_MEMORYX, n, sizeof *g->member),
+                         .first = wsc_alloc(WSC_MEM_MEMORYX, n + PLAIN + 1, sizeof *g->first)};
+    if (!g->member || !g->first) {
         free_groups(g);
         return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "groups of parameters");
     }
-    for (int no_decay = 0; no_decay < 2; no_decay++)
-        for (int i = 0; i < model->n_tensors; i++)
-            if (!model->tensor[i].frozen && model->tensor[i].decay == !no_decay &&
-                is_first(model, i))
-                append_group(model, i, g);
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct model_tensor *t = &model->tensor[i];
+        if (t->frozen) continue;
+        g->member[g->n++] = (struct member){.no_decay = !t->decay,
+                                            .lr_group = t->lr_group,
+                                            .lr_scale = t->lr_scale,
+                                            .registered = t->registered,
+                                            .tensor = i};
+    }
+    merge_factors(g);
+    number_tags(model, g);
+    cut(model, g);
     return WSC_OK;
 }
 
@@ -84,6 +163,7 @@ static enum wsc_err set_in_group(struct store_file *file, int group, const char 
     return store_set_number(file, key, type, value);
 }
 
+/* Rates and decay of a group; @p t is one of its tensors, or what an empty group would have. */
 static enum wsc_err set_rates(const struct memoryx *mx, struct store_file *file, int group,
                               const struct model_tensor *t)
 {
@@ -105,18 +185,25 @@ static enum wsc_err set_rates(const struct memoryx *mx, struct store_file *file,
     return set_in_group(file, group, "amsgrad", STORE_I64, o->amsgrad);
 }
 
+static enum wsc_err set_group(const struct memoryx *mx, struct store_file *file,
+                              const struct groups *g, int group)
+{
+    const int first = g->first[group], n = g->first[group + 1] - first;
+    const struct model_tensor empty = {.decay = group == 0, .lr_scale = 1};
+    char what[32];
+    TRY(set_rates(mx, file, group, n ? &mx->net->model->tensor[g->member[first].tensor] : &empty));
+    for (int k = 0; k < n; k++) {
+        (void)snprintf(what, sizeof what, "params.%d", k);
+        TRY(set_in_group(file, group, what, STORE_I64, g->member[first + k].tensor));
+    }
+    return WSC_OK;
+}
+
 static enum wsc_err set_groups(const struct memoryx *mx, struct store_file *file,
                                const struct groups *g)
 {
-    const struct model *model = mx->net->model;
-    char what[32];
-    for (int k = 0, index = 0; k < g->n; k++) {
-        const bool begins = !k || g->group[k] != g->group[k - 1];
-        index = begins ? 0 : index + 1;
-        if (begins) TRY(set_rates(mx, file, g->group[k], &model->tensor[g->order[k]]));
-        (void)snprintf(what, sizeof what, "params.%d", index);
-        TRY(set_in_group(file, g->group[k], what, STORE_I64, g->order[k]));
-    }
+    for (int group = 0; group < g->n_groups; group++)
+        TRY(set_group(mx, file, g, group));
     return WSC_OK;
 }
 
@@ -197,37 +284,54 @@ static enum wsc_err other_sizes(const struct store_file *file, int group)
         "--set runconfig.load_checkpoint_states=model takes the weights alone");
 }
 
-/* Read group @p group: its tensors are those from *k of the order on. *k is moved to the first
- * tensor of the next group. */
-static enum wsc_err read_group(struct store_file *file, const struct groups *g, int group, int *k,
+/* The labels of a group are those of its members in their order. */
+static enum wsc_err read_group(struct store_file *file, const struct groups *g, int group,
                                int64_t *label)
 {
     char key[NAME_BYTES];
-    for (int index = 0; parameter_key(file, group, index, key); index++, (*k)++) {
-        if (*k == g->n || g->group[*k] != group) return other_sizes(file, group);
-        TRY(store_read_i64(file, key, 0, INT64_MAX, &label[g->order[*k]]));
+    const int first = g->first[group], n = g->first[group + 1] - first;
+    for (int k = 0; k < n; k++) {
+        if (!parameter_key(file, group, k, key)) return other_sizes(file, group);
+        TRY(store_read_i64(file, key, 0, INT64_MAX, &label[g->member[first + k].tensor]));
     }
-    return *k < g->n && g->group[*k] == group ? other_sizes(file, group) : WSC_OK;
+    return parameter_key(file, group, n, key) ? other_sizes(file, group) : WSC_OK;
 }
 
-static enum wsc_err read_labels(struct store_file *file, const struct groups *g, int64_t *label)
+static enum wsc_err read_groups(struct store_file *file, const struct groups *g, int64_t *label)
 {
-    int k = 0, group = 0;
     char key[NAME_BYTES];
-    for (; parameter_key(file, group, 0, key); group++)
-        TRY(read_group(file, g, group, &k, label));
-    return k == g->n ? WSC_OK : other_sizes(file, group);
+    for (int group = 0; group < g->n_groups; group++)
+        TRY(read_group(file, g, group, label));
+    return parameter_key(file, g->n_groups, 0, key) ? other_sizes(file, g->n_groups) : WSC_OK;
+}
+
+/* Files of version 1 of our layout have groups in an order of their own, but the label of a tensor
+ * is its index. Every label must be that of a trained tensor, and all of these must have one. */
+static enum wsc_err check_indices(struct store_file *file, const struct model *model,
+                                  const struct groups *g)
+{
+    char key[NAME_BYTES];
+    int n = 0;
+    for (int group = 0; parameter_key(file, group, 0, key); group++)
+        for (int k = 0; parameter_key(file, group, k, key); k++, n++) {
+            int64_t i;
+            TRY(store_read_i64(file, key, 0, INT64_MAX, &i));
+            if (i >= model->n_tensors || model->tensor[i].frozen) return other_sizes(file, group);
+        }
+    return n == g->n ? WSC_OK : other_sizes(file, 0);
 }
 
 enum wsc_err memoryx_read_labels(struct store_file *file, const struct model *model, int64_t *label)
 {
+    enum { INDICES = 1 };
     struct groups g;
     char key[NAME_BYTES];
     for (int i = 0; i < model->n_tensors; i++)
         label[i] = i;
-    if (!parameter_key(file, 0, 0, key)) return WSC_OK;
+    if (!parameter_key(file, 0, 0, key) && !parameter_key(file, 1, 0, key)) return WSC_OK;
     TRY(make_groups(model, &g));
-    enum wsc_err rc = read_labels(file, &g, label);
+    enum wsc_err rc = store_version(file) == INDICES ? check_indices(file, model, &g)
+                                                     : read_groups(file, &g, label);
     free_groups(&g);
     return rc;
 }

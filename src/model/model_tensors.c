@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The tensors of a model, one row for each kind: its name in the Model Zoo, where it stands, its
- * shape, how it starts, whether weight decay applies.  Kinds that a model lacks are left out; the
- * order is that of checkpoints.  model_create() calls, model_stages.c cuts the table into stages.
+ * shape, how it starts.  Kinds that a model lacks are left out; the order is that of checkpoints.
+ * model_create() calls, model_stages.c cuts the table into stages, model_parameters.c has what the
+ * Model Zoo's optimizers make of a tensor.
  */
 #include "model_tensors.h"
 
 #include "model_init.h"
 #include "model_lr_scale.h"
 #include "model_mup.h"
+#include "model_parameters.h"
 #include "model_presence.h"
 #include "model_tuning.h"
 
@@ -219,10 +221,10 @@ static const struct row rows[] = {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-/** Weight decay spares biases and norms, which start from 0 or 1. */
-static bool decays(const struct row *row)
+/** Biases and norms start from 0 or 1 in all classes. */
+static bool starts_constant(const struct row *row)
 {
-    return row->rule != MODEL_RULE_ZEROS && row->rule != MODEL_RULE_ONES;
+    return row->rule == MODEL_RULE_ZEROS || row->rule == MODEL_RULE_ONES;
 }
 
 /* A dimension of a shape; the missing second one of a vector is 1. */
@@ -387,9 +389,9 @@ static struct zoo_init resolve_init(const struct row *row, const struct zoo_mode
     const struct zoo_init standard = cut_normal(m->initializer_range);
     const struct zoo_init matrix = explicit_or(&m->initializer, standard);
     const struct model_mup mup = model_mup_of(m);
-    if (m->objective == ZOO_SEQ2SEQ && decays(row))
+    if (m->objective == ZOO_SEQ2SEQ && !starts_constant(row))
         return scaled(seq2seq_init(row, m), model_mup_seq2seq_init(m, row->rule, decoder));
-    if (m->objective == ZOO_DIFFUSION && decays(row)) return diffusion_init(row, m);
+    if (m->objective == ZOO_DIFFUSION && !starts_constant(row)) return diffusion_init(row, m);
     switch (row->rule) {
     case MODEL_RULE_RELATIVE:
         return glorot(1);
@@ -597,13 +599,11 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
     t->shape[0] = size_of_letter(model, stack, row->shape[0]);
     t->shape[1] = size_of_letter(model, stack, row->shape[1]);
     t->n_elems = t->shape[0] * t->shape[1];
-    t->decay = decays(row);
     t->init = model_init_of_shape(resolve_init(row, &params->model, at->stack > 0), t->shape);
     set_names(t, row, model);
-    t->tagged_rate = 1 + zoo_tagged_find(&params->optimizer, t->name, false);
-    t->tagged_decay = 1 + zoo_tagged_find(&params->optimizer, t->name, true);
     t->lr_scale = model_lr_scale(&params->optimizer.adjust_learning_rate, t->name) *
                   model_mup_rate(params, row->rule, at->stack > 0);
+    model_set_parameter(t, model, &params->optimizer);
     if (__builtin_add_overflow(model->n_params, t->n_elems, &model->n_params))
         return WSC_RAISE(WSC_CONFIG, "the model has more than 2^63 parameters");
     return WSC_OK;
@@ -637,13 +637,11 @@ static WSC_CHECKED enum wsc_err append_adapter_matrix(struct model *model,
         .expert = -1,
         .n_dims = 2,
         .shape = {b ? out : model->adapter[base->kind].r, b ? model->adapter[base->kind].r : in},
-        .decay = true,
         .lr_scale = 1};
     t->n_elems = t->shape[0] * t->shape[1];
     t->init = adapter_init(base, b);
     (void)snprintf(t->name, sizeof t->name, "%.*s.lora_%c", stem, base->name, b ? 'B' : 'A');
-    t->tagged_rate = 1 + zoo_tagged_find(&params->optimizer, t->name, false);
-    t->tagged_decay = 1 + zoo_tagged_find(&params->optimizer, t->name, true);
+    model_set_parameter(t, model, &params->optimizer);
     if (__builtin_add_overflow(model->n_params, t->n_elems, &model->n_params))
         return WSC_RAISE(WSC_CONFIG, "the model has more than 2^63 parameters");
     return WSC_OK;

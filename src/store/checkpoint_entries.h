@@ -39,7 +39,8 @@ struct store_file {
     enum wsc_err failed;        /**< first failure of a write on this rank */
     struct store_entry **entry; /**< sorted by name */
     int n_entries, room;
-    int64_t end; /**< end of the data of the last dataset, when being written */
+    int64_t version; /**< attribute `__wsc_version__` when reading; 0: none */
+    int64_t end;     /**< end of the data of the last dataset, when being written */
 };
 
 struct store_entry *store_find(const struct store_file *f, const char *name);

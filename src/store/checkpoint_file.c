@@ -266,18 +266,22 @@ static enum wsc_err check_layout(const struct store_file *f)
     return WSC_OK;
 }
 
-static enum wsc_err check_complete(const struct store_file *f)
+static enum wsc_err check_complete(struct store_file *f)
 {
-    int64_t version = 0;
     bool ours = false;
     TRY(check_layout(f));
-    TRY(store_h5_get_i64(f->file, f->path, STORE_ATTR_OURS, &version, &ours));
+    TRY(store_h5_get_i64(f->file, f->path, STORE_ATTR_OURS, &f->version, &ours));
     if (!ours) return WSC_OK;
-    if (version != STORE_VERSION)
-        return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: has layout version %lld, expected %d",
-                                      f->path, (long long)version, STORE_VERSION),
+    if (f->version < 1 || f->version > STORE_VERSION)
+        return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: has layout version %lld, known are 1 to %d",
+                                      f->path, (long long)f->version, STORE_VERSION),
                             "it was written by another version of this program");
     return H5Aexists(f->file, STORE_ATTR_MARK) > 0 ? WSC_OK : incomplete(f);
+}
+
+int64_t store_version(const struct store_file *f)
+{
+    return f->version;
 }
 
 /* Another process checks the file first (store_probe), because a damaged one can end the program

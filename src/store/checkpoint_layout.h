@@ -3,8 +3,9 @@
 #ifndef WSC_STORE_CHECKPOINT_LAYOUT_H
 #define WSC_STORE_CHECKPOINT_LAYOUT_H
 
-/** Layout version of our checkpoints, attribute `__wsc_version__`. */
-#define STORE_VERSION   1
+/** Layout version of our checkpoints, attribute `__wsc_version__`: 2 since the groups of parameters
+ *  have the Model Zoo's order; files of 1 are read too. */
+#define STORE_VERSION   2
 #define STORE_ATTR_OURS "__wsc_version__"
 #define STORE_ATTR_MARK "__SUCCESS__"
 #define STORE_ATTR_SUM  "__sum__"

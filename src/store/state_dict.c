@@ -66,6 +66,20 @@ static bool is_list(const json_t *node)
     return json_object_size(node) > 0;
 }
 
+/* PyTorch's groups of parameters always have a list of them. A group without parameters has no key
+ * below its list, so that the tree gets an empty one. */
+static enum wsc_err add_empty_lists(json_t *tree)
+{
+    json_t *groups = json_object_get(json_object_get(tree, "optimizer"), "param_groups"), *group;
+    const char *number;
+    json_object_foreach(groups, number, group)
+    {
+        if (!json_object_get(group, "params") && json_object_set_new(group, "params", json_array()))
+            return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "tree of keys");
+    }
+    return WSC_OK;
+}
+
 /* A node of the tree with lists instead of objects, and its PyTorch description. */
 struct described {
     json_t *tree, *spec;
@@ -123,6 +137,8 @@ static struct described describe_dict(json_t *node, const char *name)
 
 static struct described describe(json_t *node, const char *name)
 {
+    if (json_is_array(node))
+        return (struct described){json_incref(node), spec_of("builtins.list", NULL, json_array())};
     if (!json_is_object(node))
         return (struct described){json_incref(node), spec_of(NULL, NULL, json_array())};
     const bool list = is_list(node) && strcmp(name, numbered_level) != 0;
@@ -253,6 +269,7 @@ static enum wsc_err put_all(struct store_file *f, json_t *tree)
         TRY(add_key(tree, e->name));
         TRY(put_metadata(f, e));
     }
+    TRY(add_empty_lists(tree));
     for (int i = 0; i < f->n_entries; i++)
         if (!f->entry[i]->alias_of && !f->entry[i]->is_constant && !is_own(f->entry[i]))
             TRY(put_tensor(f, f->entry[i]));

@@ -489,7 +489,7 @@ static const struct conf_key keys[] = {
      DOC("added to the root of the second moment, before bias correction; NAdam and RMSprop 1e-8; "
          "Adafactor [1e-30, 1e-3]: added to squares, least root mean square of a tensor")},
     {FIELD(optimizer.weight_decay), SPECIAL(schedule), NULLABLE, DEFAULT("0.0"), .form = SCHEDULE,
-     DOC("decay of all but biases and norms; decoupled with AdamW, Lamb, Lion and Adafactor")},
+     DOC("decay of all but biases and LayerNorm; decoupled with AdamW, Lamb, Lion and Adafactor")},
     {AT("optimizer.params", optimizer.groups), SPECIAL(tags), NULLABLE, DEFAULT("null"),
      .form = "map with params and tag, or list of them",
      DOC("tags of the tensors whose names end as the globs `params` say, for tagged_schedules")},

@@ -5,6 +5,9 @@
 #include "small_job.h"
 #include "spawn.h"
 
+#include <wsc/store.h>
+
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,4 +106,70 @@ TEST(groups, what_has_no_meaning_is_refused)
         CU_ASSERT(strstr(r.err, cases[i][1]) != NULL);
         spawn_free(&r);
     }
+}
+
+/* ---- weight decay ---------------------------------------------------------------------------- */
+
+enum { WIDTH = 64, DECAYED = 3 };
+/* AdamW moves a weight by at most about the rate, 1e-6, and multiplies it by 1 - 1e-6 * 1e5. */
+#define DECAY                                                                                      \
+    "--max_steps 3 --set runconfig.checkpoint_steps=3 --set optimizer.weight_decay=100000 "        \
+    "--set optimizer.learning_rate=1e-6 --set optimizer.max_gradient_norm=1 "
+#define NO_BIASES                                                                                  \
+    "--set model.norm_type=rmsnorm --set model.use_ffn_bias=false "                                \
+    "--set model.use_projection_bias_in_attention=false "                                          \
+    "--set model.use_ffn_bias_in_attention=false "
+
+static double mean_of(struct store_file *file, const char *name)
+{
+    float x[WIDTH];
+    double sum = 0;
+    T_OK(store_read(file, name, STORE_F32, 0, WIDTH, x));
+    for (int i = 0; i < WIDTH; i++)
+        sum += x[i];
+    return sum / WIDTH;
+}
+
+/* Three steps; the norms of the model then have means of @p expected. */
+static void check_decay(const char *options, double expected, struct store_file **file)
+{
+    static const char *const norms[] = {"model.model.ln_f.weight",
+                                        "model.model.transformer_decoder.layers.1.norm1.weight",
+                                        "model.model.transformer_decoder.layers.0.norm3.weight"};
+    char dir[160], path[200];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("decay"));
+    (void)snprintf(path, sizeof path, "%s/checkpoint_%d.mdl", dir, DECAYED);
+    CU_ASSERT_FATAL(spawn_ok("%s " DECAY "--model_dir %s %s", job_tiny(), dir, options));
+    T_OK(store_open(file, path));
+    for (int i = 0; i < 3; i++)
+        T_NEAR(mean_of(*file, norms[i]), expected, 1e-4);
+}
+
+TEST(groups, weights_of_rmsnorm_decay_and_those_of_layernorm_do_not)
+{
+    struct store_file *file = NULL;
+    double decay = -1;
+    check_decay("", 1, &file);
+    store_close(&file);
+    check_decay("--set model.norm_type=biasless-layernorm", 1, &file);
+    store_close(&file);
+    check_decay(NO_BIASES "--num_csx 2", pow(0.9, DECAYED), &file);
+    /* The group without decay is empty, and is written. */
+    T_OK(store_read(file, "optimizer.param_groups.1.weight_decay", STORE_F64, 0, 1, &decay));
+    CU_ASSERT(decay == 0);
+    CU_ASSERT(!store_has(file, "optimizer.param_groups.1.params.0"));
+    store_close(&file);
+}
+
+TEST(groups, a_run_with_an_empty_group_resumes)
+{
+    struct job_metrics straight, resumed;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("groups_empty"));
+    CU_ASSERT_FATAL(train(job_tiny(), job_path("groups_straight"), NO_BIASES, &straight));
+    CU_ASSERT_FATAL(
+        spawn_ok("%s --num_steps 3 --set runconfig.checkpoint_steps=3 --model_dir %s " NO_BIASES,
+                 job_tiny(), dir));
+    CU_ASSERT_FATAL(train(job_tiny(), dir, NO_BIASES "--num_csx 2", &resumed));
+    CU_ASSERT(job_same_values(&straight, &resumed));
 }

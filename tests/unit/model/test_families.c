@@ -247,7 +247,7 @@ TEST(families, names_and_shapes)
     t = find(m, LAYER1 "self_attn.proj_output_dense_layer.weight");
     CU_ASSERT(t->shape[0] == 32 && t->shape[1] == 64);
     t = find(m, LAYER1 "norm3_post.weight");
-    CU_ASSERT(t->n_dims == 1 && !t->decay);
+    CU_ASSERT(t->n_dims == 1 && t->decay);
     t = find(m, LAYER1 "ffn.gate.weight");
     CU_ASSERT(t->shape[0] == 3 && t->shape[1] == 32 && t->expert == -1);
     t = find(m, LAYER1 "ffn.experts.experts.2.0.linear_layer_for_glu.bias");

@@ -337,6 +337,7 @@ static enum wsc_err write_state(const char *path)
     TRY(store_set_number(f, "global_step", STORE_I64, 41));
     TRY(store_set_number(f, "optimizer.param_groups.0.params.0", STORE_I64, 0));
     TRY(store_set_number(f, "optimizer.param_groups.0.lr", STORE_F64, 0.1));
+    TRY(store_set_number(f, "optimizer.param_groups.1.lr", STORE_F64, 0.1));
     TRY(store_describe(f));
     TRY(store_write(f, "model.w.weight", 0, 6, x));
     TRY(store_write(f, "optimizer.state.0.exp_avg", 0, 6, x));
@@ -427,10 +428,14 @@ TEST(cstorch, a_written_file_describes_itself)
     json_t *spec = json_loads(json_string_value(json_array_get(pair, 1)), 0, NULL);
     T_EQ(json_integer_value(json_array_get(spec, 0)), 1);
     walk(&w, json_array_get(pair, 0), json_array_get(spec, 1), "");
-    T_EQ(w.n_leaves, 7);
+    T_EQ(w.n_leaves, 8);
     T_EQ(w.n_tensors, 4);
     const json_t *optimizer = json_object_get(json_array_get(pair, 0), "optimizer");
-    CU_ASSERT(json_is_array(json_object_get(optimizer, "param_groups")));
+    const json_t *groups = json_object_get(optimizer, "param_groups");
+    T_EQ(json_array_size(groups), 2);
+    T_EQ(json_array_size(json_object_get(json_array_get(groups, 0), "params")), 1);
+    const json_t *none = json_object_get(json_array_get(groups, 1), "params");
+    CU_ASSERT(json_is_array(none) && json_array_size(none) == 0);
     CU_ASSERT(json_is_object(json_object_get(optimizer, "state")));
     CU_ASSERT(json_is_string(
         json_object_get(json_object_get(json_array_get(pair, 0), "model"), "model.tied.weight")));
