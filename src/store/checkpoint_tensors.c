@@ -159,6 +159,19 @@ bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
     return false;
 }
 
+enum { SHAPE_BYTES = 24 * STORE_MAX_DIMS };
+
+/* "(256,)" or "(256, 64)", as PyTorch prints a shape. */
+static const char *shape_text(char text[SHAPE_BYTES], int n_dims, const int64_t *shape)
+{
+    int n = snprintf(text, SHAPE_BYTES, "(");
+    for (int d = 0; d < n_dims; d++)
+        n += snprintf(text + n, (size_t)(SHAPE_BYTES - n), "%s%lld", d ? ", " : "",
+                      (long long)shape[d]);
+    (void)snprintf(text + n, (size_t)(SHAPE_BYTES - n), n_dims == 1 ? ",)" : ")");
+    return text;
+}
+
 enum wsc_err store_check_shape(const struct store_file *f, const char *name,
                                const struct store_tensor *t)
 {
@@ -167,10 +180,10 @@ enum wsc_err store_check_shape(const struct store_file *f, const char *name,
     TRY(store_shape(f, name, &n_dims, shape));
     if (n_dims == t->n_dims && shape[0] == t->shape[0] && (n_dims < 2 || shape[1] == t->shape[1]))
         return WSC_OK;
+    char in_file[SHAPE_BYTES], given[SHAPE_BYTES];
     enum wsc_err rc =
-        WSC_RAISE(WSC_FORMAT, "%s: %s has shape (%lld, %lld), the params give (%lld, %lld)",
-                  f->path, name, (long long)shape[0], (long long)shape[1], (long long)t->shape[0],
-                  t->n_dims > 1 ? (long long)t->shape[1] : 0LL);
+        WSC_RAISE(WSC_FORMAT, "%s: %s has shape %s, the params give %s", f->path, name,
+                  shape_text(in_file, n_dims, shape), shape_text(given, t->n_dims, t->shape));
     return wsc_err_hint(rc, "the checkpoint belongs to other params");
 }
 

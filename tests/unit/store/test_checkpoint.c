@@ -360,6 +360,27 @@ TEST(checkpoint, incomplete_or_foreign_version_is_refused)
             "has layout version 99, known are 1 to 2");
 }
 
+TEST(checkpoint, shapes_are_reported_as_pytorch_prints_them)
+{
+    static const int64_t file_shape[2] = {SIZE, 1}, given[2] = {8, 4};
+    static const float w[SIZE];
+    const struct store_tensor matrix = {"w", "", 2, given, ""}, vector = {"w", "", 1, given, ""};
+    struct store_file *f = NULL;
+    T_OK(store_create(&f, case_path("shape.mdl"), NULL));
+    T_OK(store_define(f, "v", STORE_F32, 1, file_shape));
+    T_OK(store_define(f, "m", STORE_F32, 2, file_shape));
+    T_OK(store_write(f, "v", 0, SIZE, w));
+    T_OK(store_write(f, "m", 0, SIZE, w));
+    T_OK(store_commit(&f));
+    T_OK(store_open(&f, case_path("shape.mdl")));
+    char text[120];
+    (void)snprintf(text, sizeof text, "v has shape (%d,), the params give (8, 4)", (int)SIZE);
+    refused(store_check_shape(f, "v", &matrix), WSC_FORMAT, text);
+    (void)snprintf(text, sizeof text, "m has shape (%d, 1), the params give (8,)", (int)SIZE);
+    refused(store_check_shape(f, "m", &vector), WSC_FORMAT, text);
+    store_close(&f);
+}
+
 /* Turning any byte of the values must be noticed, and any cut of the file. */
 TEST(checkpoint, damage_is_found)
 {
