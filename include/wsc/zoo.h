@@ -635,10 +635,10 @@ struct zoo_runconfig {
     char *checkpoint_name;             /**< with one "{step}"; owned */
     int64_t num_csx;                   /**< systems, 1 to 4096 */
     int64_t num_steps, max_steps; /**< CONF_NULL: absent; steps of this run; the last step of all */
-    /** Epochs of the data. CONF_NULL when absent, or when the file has the length of an epoch:
-     *  num_steps is then their product. */
+    /** Epochs of the data; CONF_NULL: absent, or steps_per_epoch makes them num_steps. */
     int64_t num_epochs;
-    int64_t steps_per_epoch;            /**< CONF_NULL after the checks */
+    int64_t steps_per_epoch; /**< CONF_NULL after the checks */
+    int64_t epoch_steps;     /**< steps_per_epoch if num_epochs takes it, else CONF_NULL */
     int64_t eval_frequency, eval_steps; /**< CONF_NULL when absent; frequency 0: none */
     double eval_fraction; /**< above 0: instead of eval_frequency, of the last step, rounded up */
     int64_t checkpoint_steps; /**< 0 = never */
@@ -669,7 +669,7 @@ struct zoo_runconfig {
 };
 
 /** Number of the keys of zoo_params_place(). */
-enum { ZOO_LATE_KEYS = 29 };
+enum { ZOO_LATE_KEYS = 30 };
 
 /** A whole params file with all defaults set, equal on every rank and constant once parsed.
  *  zoo_params_fini() frees the memory that it owns. Copies with other numbers may be shallow; the

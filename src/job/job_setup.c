@@ -109,6 +109,23 @@ static enum wsc_err set_up_local(struct job_state *s)
     return cluster_create_roles(s->cluster);
 }
 
+/* steps_per_epoch may be less than the data have, but not more. */
+static enum wsc_err check_epoch_steps(struct job_state *s)
+{
+    const struct zoo_params *p = s->job->params;
+    const int64_t asked = p->runconfig.epoch_steps;
+    if (asked == CONF_NULL) return WSC_OK;
+    const int64_t n = job_whole_batches(s, &s->train);
+    if (asked <= n) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: %lld, but the data of train_input have %lld whole batches "
+                                  "of %lld",
+                                  zoo_params_place(p, "runconfig.steps_per_epoch"),
+                                  (long long)asked, (long long)n,
+                                  (long long)s->train.batch.batch_size),
+                        "at most that many steps, or num_steps instead of num_epochs");
+}
+
 /* Steps that the params ask for; an epoch is as long as the data, of which nothing is read without
  * values. */
 static enum wsc_err count_steps(struct job_state *s)
@@ -116,7 +133,9 @@ static enum wsc_err count_steps(struct job_state *s)
     const struct zoo_params *p = s->job->params;
     const int64_t epochs = p->runconfig.num_epochs;
     s->run.num_steps = p->runconfig.num_steps;
-    if (!job_trains(s) || epochs == CONF_NULL || !s->job->values) return WSC_OK;
+    if (!job_trains(s) || !s->job->values) return WSC_OK;
+    TRY(check_epoch_steps(s));
+    if (epochs == CONF_NULL) return WSC_OK;
     const int64_t n = job_whole_batches(s, &s->train);
     if (!n)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,

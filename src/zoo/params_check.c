@@ -56,18 +56,22 @@ static void check_format(struct conf_parse *p, const struct zoo_params *params)
                    "loss_scaling_factor; hint: write it");
 }
 
-/* Dynamic loss scaling begins between its bounds. */
+/* Dynamic loss scaling begins between its bounds. A first factor above the greatest one is cut to
+ * it, as in the Model Zoo. */
 static void check_first_scale(struct conf_parse *p, const struct zoo_params *params)
 {
     static const char first[] = "optimizer.initial_loss_scale",
                       least[] = "optimizer.min_loss_scale", most[] = "optimizer.max_loss_scale";
     const struct zoo_loss_scales s = zoo_loss_scales(params);
+    const double initial = params->optimizer.initial_loss_scale;
     if (!zoo_key_acts(params, first)) return;
-    if (s.first > s.most)
-        conf_diag_error(p->diag, conf_parse_place(p, most, NULL), most,
-                        "%g, but the first factor is %g; hint: initial_loss_scale: %g", s.most,
-                        s.first, s.most);
-    if (s.first < s.least)
+    if (initial > s.most)
+        conf_diag_warn(p->diag, conf_parse_place(p, first, NULL), first,
+                       "%g is above max_loss_scale: the first factor is %g", initial, s.most);
+    if (s.least > s.most)
+        conf_diag_error(p->diag, conf_parse_place(p, least, most), least,
+                        "%g is above max_loss_scale; hint: at most %g", s.least, s.most);
+    else if (s.first < s.least)
         conf_diag_error(p->diag, conf_parse_place(p, least, first), least,
                         "%g, but the first factor is %g; hint: initial_loss_scale: %g", s.least,
                         s.first, s.least);
@@ -193,6 +197,7 @@ static void check_epochs(struct conf_parse *p, struct zoo_runconfig *r)
     else if (r->steps_per_epoch != CONF_NULL)
         conf_diag_warn(p->diag, conf_parse_place(p, length, NULL), length,
                        "without effect: no num_epochs");
+    r->epoch_steps = known ? r->steps_per_epoch : CONF_NULL;
     if (known) r->num_epochs = CONF_NULL;
     r->steps_per_epoch = CONF_NULL;
 }

@@ -557,7 +557,8 @@ static const struct conf_key keys[] = {
     {FIELD(optimizer.min_loss_scale), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, DBL_MAX),
      DOC("dynamic scaling: lower bound; 0: 2^-14")},
     {FIELD(optimizer.max_loss_scale), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, DBL_MAX),
-     DOC("dynamic scaling: upper bound; 0: the first factor")},
+     DOC("dynamic scaling: upper bound, also of the first factor; 0: 2^15, cbfloat16 "
+         "2^31")},
     {FIELD(optimizer.steps_per_increase), INT, NULLABLE, DEFAULT("2000"), RANGE(1, MAX_STEPS),
      DOC("dynamic scaling: good steps before the factor doubles")},
     {FIELD(optimizer.log_summaries), BOOL, DEFAULT("false"),
@@ -598,10 +599,10 @@ static const struct conf_key keys[] = {
      DOC("steps of this run")},
     {FIELD(runconfig.max_steps), INT, NULLABLE, DEFAULT("null"), RANGE(0, MAX_STEPS),
      DOC("last step, counted from the first run")},
-    {AT("runconfig.eval_frequency", runconfig), SPECIAL(eval_frequency), NULLABLE, DEFAULT("1.0"),
+    {AT("runconfig.eval_frequency", runconfig), SPECIAL(eval_frequency), DEFAULT("1.0"),
      .form = "steps, or fraction of the training as 0.25",
      DOC("steps between evaluations in train_and_eval, or with a point a part of the steps up to "
-         "the last one; 1.0: after the last step; 0: none")},
+         "the last one; 1.0: after the last step; 0 or null: none")},
     {FIELD(runconfig.eval_steps), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),
      DOC("batches of one evaluation; null: all")},
     {FIELD(runconfig.checkpoint_steps), INT, NULLABLE, DEFAULT("0"), RANGE(0, MAX_STEPS),
@@ -650,7 +651,7 @@ static const struct conf_key keys[] = {
      DOC("instead of num_steps; an epoch has steps_per_epoch steps, null: as many as the "
          "training data have whole batches")},
     {FIELD(runconfig.steps_per_epoch), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_SAMPLES),
-     DOC("steps of an epoch")},
+     DOC("steps of an epoch, at most the whole batches of the data")},
     {KEY("runconfig.grad_accum_steps"), ONLY({"null", 0}, {"1", 0}), DOC("CPU and GPU only")},
     {KEY("runconfig.drop_data"), ONLY(OFF), DOC("do not fetch results")},
     {KEY("runconfig.dump_activations"), ONLY(OFF), DOC("activations to a file")},

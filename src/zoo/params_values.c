@@ -97,24 +97,27 @@ void zoo_write_micro_batch(struct wsc_text *out, const void *input, const struct
 
 /* ---- lanes ---- */
 
-/* A number with a point is a fraction, as it is a float in the Model Zoo's YAML. */
+/* A number with a point is a fraction, as it is a float in the Model Zoo's YAML. null and 0 ask for
+ * no evaluation; the default is that of a file without the key. */
 void zoo_read_eval_frequency(struct conf_parse *p, const struct conf_key *key,
                              const struct conf_node *node, void *runconfig)
 {
     struct zoo_runconfig *rc = runconfig;
     const char *text = node->kind == CONF_NODE_SCALAR ? node->text : "";
     char shown[CONF_QUOTE_BYTES];
-    rc->eval_frequency = CONF_NULL;
+    rc->eval_frequency = 0;
     rc->eval_fraction = 0;
+    if (conf_node_is_null(node)) return;
     const bool fraction = strchr(text, '.') && wsc_units_double(text, &rc->eval_fraction) == WSC_OK;
-    if (fraction && rc->eval_fraction > 0 && rc->eval_fraction <= 1) return;
+    if (fraction && rc->eval_fraction >= 0 && rc->eval_fraction <= 1) return;
     if (!fraction && wsc_units_int(text, &rc->eval_frequency) == WSC_OK &&
         rc->eval_frequency >= 0 && rc->eval_frequency <= INT64_C(1000000000000000))
         return;
-    conf_diag_error(p->diag, node->pos, key->path,
-                    "expected a whole number of steps, or a fraction of the training above 0.0 and "
-                    "up to 1.0, got %s",
-                    conf_node_describe(node, shown));
+    conf_diag_error(
+        p->diag, node->pos, key->path,
+        "expected a whole number of steps, a fraction of the training from 0.0 to 1.0, or "
+        "null, got %s",
+        conf_node_describe(node, shown));
 }
 
 void zoo_write_eval_frequency(struct wsc_text *out, const void *runconfig,

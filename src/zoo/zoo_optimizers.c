@@ -92,15 +92,17 @@ static void check_one_spelling(struct conf_parse *p)
                             "alone");
 }
 
-/* Defaults of the Model Zoo; cbfloat16 has twice the exponents of float16. */
+/* Defaults of the Model Zoo; cbfloat16 has twice the exponents of float16. The greatest factor also
+ * bounds the first one. */
 struct zoo_loss_scales zoo_loss_scales(const struct zoo_params *params)
 {
     const struct zoo_optimizer *o = &params->optimizer;
     const double usual = params->model.fp16_type == ZOO_CB16 ? 0x1p31 : 0x1p15;
-    const double first = o->initial_loss_scale > 0 ? o->initial_loss_scale : usual;
-    return (struct zoo_loss_scales){.first = first,
+    const double initial = o->initial_loss_scale > 0 ? o->initial_loss_scale : usual;
+    const double most = o->max_loss_scale > 0 ? o->max_loss_scale : usual;
+    return (struct zoo_loss_scales){.first = initial < most ? initial : most,
                                     .least = o->min_loss_scale > 0 ? o->min_loss_scale : 0x1p-14,
-                                    .most = o->max_loss_scale > 0 ? o->max_loss_scale : first};
+                                    .most = most};
 }
 
 /* Ranges that involve several keys, or members of a list. */

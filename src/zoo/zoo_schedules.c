@@ -494,12 +494,46 @@ static void read_map(const struct reading *r, const struct conf_node *map, int a
                         conf_node_describe(map, shown));
 }
 
-/* True when `main_scheduler: chained` in the first item makes the list a chain. */
-static bool is_chain(const struct conf_node *list)
+/* What a main_scheduler makes of the list in which it is; -1: no known name. */
+static int find_main(const struct conf_node *name)
 {
-    const struct conf_node *first = list->n ? list->entry[0].value : NULL;
-    const struct conf_node *main = conf_node_find(first, "main_scheduler");
-    return main && main->kind == CONF_NODE_SCALAR && !strcasecmp(main->text, "chained");
+    static const struct {
+        const char *name;
+        enum zoo_scheduler scheduler;
+    } known[] = {{"Chained", ZOO_SCHEDULE_CHAINED},
+                 {"ChainedLR", ZOO_SCHEDULE_CHAINED},
+                 {"Sequential", ZOO_SCHEDULE_SEQUENTIAL},
+                 {"SequentialLR", ZOO_SCHEDULE_SEQUENTIAL}};
+    for (size_t i = 0; name->kind == CONF_NODE_SCALAR && i < sizeof known / sizeof *known; i++)
+        if (!strcasecmp(name->text, known[i].name)) return (int)known[i].scheduler;
+    return -1;
+}
+
+/* Read main_scheduler, which any entry of @p list may have: all that do have one value. The Model
+ * Zoo takes any other name than those of a chain for a sequence; here it is an error. */
+static enum zoo_scheduler read_main(const struct reading *r, const struct conf_node *list)
+{
+    const struct conf_node *taken = NULL;
+    char place[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
+    int found = ZOO_SCHEDULE_SEQUENTIAL;
+    for (int i = 0; i < list->n; i++) {
+        const struct conf_node *name = conf_node_find(list->entry[i].value, "main_scheduler");
+        if (conf_node_is_null(name)) continue;
+        const int scheduler = find_main(name);
+        (void)snprintf(place, sizeof place, "%.150s[%d].main_scheduler", r->path, i);
+        if (scheduler < 0)
+            conf_diag_error(r->p->diag, name->pos, place,
+                            "expected SequentialLR or ChainedLR, got %s",
+                            conf_node_describe(name, shown));
+        else if (taken && scheduler != found)
+            conf_diag_error(r->p->diag, name->pos, place,
+                            "%s contradicts line %d; hint: one value in all entries",
+                            conf_node_describe(name, shown), taken->pos.line);
+        if (scheduler < 0 || taken) continue;
+        taken = name;
+        found = scheduler;
+    }
+    return (enum zoo_scheduler)found;
 }
 
 static void read_node(const struct reading *r, const struct conf_node *node, int at)
@@ -512,7 +546,7 @@ static void read_node(const struct reading *r, const struct conf_node *node, int
         read_map(&only, node->entry[0].value, at);
     } else if (node->kind == CONF_NODE_LIST) {
         out->total_iters = CONF_NULL;
-        out->scheduler = is_chain(node) ? ZOO_SCHEDULE_CHAINED : ZOO_SCHEDULE_SEQUENTIAL;
+        out->scheduler = read_main(r, node);
         read_children(r, node, NULL, at);
     } else {
         read_map(r, node, at);

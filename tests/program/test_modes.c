@@ -354,6 +354,29 @@ TEST(modes, an_epoch_is_as_long_as_its_data)
     spawn_free(&r);
 }
 
+/* An epoch may be shorter than its data, but not longer. */
+TEST(modes, an_epoch_has_no_more_steps_than_its_data)
+{
+    static const struct {
+        const char *options;
+        int status;
+    } row[] = {{"--set runconfig.steps_per_epoch=3", 0},
+               {"--set runconfig.steps_per_epoch=4", 2},
+               {"--set runconfig.steps_per_epoch=4 --numerics none", 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "%s --num_epochs 1 --set train_input.num_samples=28 --set "
+                  "runconfig.max_steps=null %s --model_dir %s",
+                  job_tiny(), row[i].options, job_path("epoch_steps"));
+        T_EQ(r.status, row[i].status);
+        CU_ASSERT(!row[i].status ||
+                  strstr(r.err, "--set runconfig.steps_per_epoch: 4, but the data of train_input "
+                                "have 3 whole batches of 8"));
+        spawn_free(&r);
+    }
+}
+
 /* A model that a pattern leaves dense, and a key that an option's value has twice. */
 TEST(modes, patterns_of_no_tensor_warn)
 {

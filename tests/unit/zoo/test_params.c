@@ -527,6 +527,7 @@ TEST(zoo_params, epochs_are_steps)
                    "runconfig.steps_per_epoch=50"));
     T_EQ(p.runconfig.num_steps, 150);
     T_EQ(p.runconfig.num_epochs, CONF_NULL);
+    T_EQ(p.runconfig.epoch_steps, 50);
     zoo_params_fini(&p);
     T_OK(parse(&p, INPUT MODEL OPTIM "runconfig: {num_epochs: 3}\n"));
     T_EQ(p.runconfig.num_steps, CONF_NULL);

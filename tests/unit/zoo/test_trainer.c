@@ -341,6 +341,21 @@ TEST(zoo_trainer, keys_without_an_effect_here)
     zoo_params_fini(&p);
 }
 
+/* null asks for no evaluation, a file without the key for one at the end. */
+TEST(zoo_trainer, a_null_of_eval_frequency_is_no_evaluation)
+{
+    static const char *const loop[] = {"eval_frequency: null", "max_steps: 3"};
+    for (int i = 0; i < 2; i++) {
+        struct zoo_params p;
+        char text[1200];
+        (void)snprintf(text, sizeof text, TRAINER(ADAMW SCHEDULER "    loop: {%s}\n", ""), loop[i]);
+        T_OK(parse_text(&p, text, NULL));
+        T_EQ(p.runconfig.eval_frequency, 0);
+        CU_ASSERT(p.runconfig.eval_fraction == i);
+        zoo_params_fini(&p);
+    }
+}
+
 /* An evaluation has the checkpoint that it names, in a list or not. */
 TEST(zoo_trainer, validate_all_names_its_checkpoint)
 {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Values of params that the Model Zoo decides by other keys or by null: bounds of dynamic loss
+ * scaling, evaluations during a training, the scheduler that a list makes. */
+#include "../../support/params_case.h"
+#include "../../support/test.h"
+
+#include <wsc/conf.h>
+#include <wsc/zoo.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define INPUT                                                                                      \
+    "train_input: {data_processor: GptHDF5MapDataProcessor, data_dir: ./d, batch_size: 8}\n"
+#define MODEL "model: {vocab_size: 256, hidden_size: 64, num_heads: 2}\n"
+#define OPTIM "optimizer: {optimizer_type: AdamW, learning_rate: 1e-3}\n"
+
+static enum wsc_err parse(struct zoo_params *p, const char *text)
+{
+    return zoo_params_parse(p, "t.yaml", text, strlen(text), NULL, 0);
+}
+
+static enum wsc_err parse_set(struct zoo_params *p, const char *text, const char *set)
+{
+    const struct conf_set sets[] = {{.text = set}};
+    return zoo_params_parse(p, "t.yaml", text, strlen(text), sets, 1);
+}
+
+/* Whatever the first factor is, the greatest one is that of the format. */
+TEST(zoo_values, loss_scaling_has_the_bound_of_its_format)
+{
+    static const struct {
+        const char *set;
+        double first, most;
+        bool warns;
+    } row[] = {{"optimizer.initial_loss_scale=1024", 1024, 0x1p15, false},
+               {"optimizer.initial_loss_scale=131072", 0x1p15, 0x1p15, true},
+               {"optimizer.max_loss_scale=16", 16, 16, false},
+               {"optimizer.max_loss_scale=1048576", 0x1p15, 0x1p20, false},
+               {"model.fp16_type=cbfloat16", 0x1p31, 0x1p31, false}};
+    const char *text =
+        INPUT "model: {vocab_size: 9, hidden_size: 64, num_heads: 2, mixed_precision: true, "
+              "fp16_type: float16}\n"
+              "optimizer: {optimizer_type: AdamW, learning_rate: 1, loss_scaling_factor: "
+              "dynamic}\n";
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct zoo_params p;
+        T_OK(parse_set(&p, text, row[i].set));
+        const struct zoo_loss_scales scales = zoo_loss_scales(&p);
+        CU_ASSERT(scales.first == row[i].first && scales.most == row[i].most);
+        T_EQ(params_warn(&p, "--set optimizer.initial_loss_scale: 131072 is above "
+                             "max_loss_scale: the first factor is 32768"),
+             row[i].warns);
+        zoo_params_fini(&p);
+    }
+}
+
+/* Without the key a training is evaluated at its end; null and zero ask for no evaluation. */
+TEST(zoo_values, no_evaluation_by_null_or_zero)
+{
+    static const struct {
+        const char *set;
+        double fraction;
+    } row[] = {{NULL, 1},
+               {"runconfig.eval_frequency=null", 0},
+               {"runconfig.eval_frequency=0", 0},
+               {"runconfig.eval_frequency=0.0", 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct zoo_params p;
+        T_OK(row[i].set ? parse_set(&p, INPUT MODEL OPTIM, row[i].set)
+                        : parse(&p, INPUT MODEL OPTIM));
+        CU_ASSERT(p.runconfig.eval_fraction == row[i].fraction);
+        CU_ASSERT(p.runconfig.eval_frequency == 0);
+        zoo_params_fini(&p);
+    }
+}
+
+/* A list becomes a chain by any of its entries; conflicting and unknown names are errors. */
+TEST(zoo_values, any_entry_names_the_main_scheduler)
+{
+    static const struct {
+        const char *first, *second, *error;
+        enum zoo_scheduler scheduler;
+    } row[] = {
+        {"null", "null", NULL, ZOO_SCHEDULE_SEQUENTIAL},
+        {"chained", "null", NULL, ZOO_SCHEDULE_CHAINED},
+        {"ChainedLR", "ChainedLR", NULL, ZOO_SCHEDULE_CHAINED},
+        {"null", "CHAINEDLR", NULL, ZOO_SCHEDULE_CHAINED},
+        {"SequentialLR", "sequential", NULL, ZOO_SCHEDULE_SEQUENTIAL},
+        {"Chained", "SequentialLR",
+         "optimizer.learning_rate[1].main_scheduler: \"SequentialLR\" contradicts line 5; hint: "
+         "one value in all entries",
+         ZOO_SCHEDULE_CHAINED},
+        {"null", "ChainedScheduler",
+         "optimizer.learning_rate[1].main_scheduler: expected SequentialLR or ChainedLR, got "
+         "\"ChainedScheduler\"",
+         ZOO_SCHEDULE_CHAINED},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct zoo_params p;
+        char text[1000];
+        (void)snprintf(text, sizeof text,
+                       INPUT MODEL "optimizer:\n  optimizer_type: AdamW\n  learning_rate: "
+                                   "[{scheduler: Linear, initial_learning_rate: 0.5, "
+                                   "end_learning_rate: 1, total_iters: 3, main_scheduler: %s},\n"
+                                   "    {scheduler: Constant, learning_rate: 0.5, "
+                                   "main_scheduler: %s}]\n",
+                       row[i].first, row[i].second);
+        T_EQ(parse(&p, text), row[i].error ? WSC_CONFIG : WSC_OK);
+        CU_ASSERT(!row[i].error || strstr(wsc_err_message(), row[i].error));
+        CU_ASSERT(row[i].error || p.optimizer.learning_rate.node[0].scheduler == row[i].scheduler);
+        zoo_params_fini(&p);
+    }
+}
