@@ -194,13 +194,20 @@ enum wsc_err convert_rotary_pct_to_hf(json_t *config, const struct convert_side 
 
 /* The factor of the angles' cosines and sines, where it is not the default of yarn; the rule is
  * mscale_a log(factor) + mscale_b (model_positions.c). */
-static enum wsc_err attention_factor_to_cs(struct convert_yaml *y, const struct rope *r)
+static enum wsc_err attention_factor_to_cs(struct convert_yaml *y, const struct rope *r,
+                                           double factor)
 {
     const json_t *value = json_object_get(r->settings, "attention_factor");
     if (!value || json_is_null(value)) return WSC_OK;
     if (!json_is_number(value) || json_number_value(value) < 0)
         return convert_source_raise(y->from, WSC_FORMAT, r->name,
                                     "attention_factor is not a positive number");
+    if (factor <= 1 && json_number_value(value) != 1)
+        return wsc_err_hint(convert_source_raise(y->from, WSC_CONFIG, r->name,
+                                                 "an attention_factor of %g needs a factor above "
+                                                 "1, got %g",
+                                                 json_number_value(value), factor),
+                            "attention_factor 1, or none");
     (void)fprintf(y->out, "        mscale_a: 0\n        mscale_b: %.17g\n",
                   json_number_value(value));
     return WSC_OK;
@@ -221,7 +228,7 @@ static enum wsc_err read_length(const struct convert_yaml *y, int64_t *length)
 
 /* The scaling by its numbers (model_positions.c computes it). */
 static enum wsc_err arguments_to_cs(struct convert_yaml *y, const struct rope *r,
-                                    const struct rope_type *type)
+                                    const struct rope_type *type, double factor)
 {
     int64_t length = 0;
     if (!type->argument[0].name) return WSC_OK;
@@ -238,7 +245,7 @@ static enum wsc_err arguments_to_cs(struct convert_yaml *y, const struct rope *r
                                         value ? "not a positive number" : "missing");
         (void)fprintf(y->out, "        %s: %.17g\n", name, number);
     }
-    return type->extended ? attention_factor_to_cs(y, r) : WSC_OK;
+    return type->extended ? attention_factor_to_cs(y, r, factor) : WSC_OK;
 }
 
 /* No object, the type `default`, or rope_parameters without type and factor: no scaling. */
@@ -260,7 +267,7 @@ enum wsc_err convert_rope_scaling_to_cs(struct convert_yaml *y)
     if (!(factor > 0))
         return convert_source_raise(y->from, WSC_FORMAT, r.name, "factor is not a positive number");
     convert_yaml_add(y, "pos_scaling_factor", "%.17g", factor);
-    return arguments_to_cs(y, &r, type);
+    return arguments_to_cs(y, &r, type, factor);
 }
 
 /* A number of the params; false when the key is not given. */
@@ -271,7 +278,7 @@ static bool real_param(const struct convert_side *cs, const char *path, double *
 }
 
 /* What folders cannot express of yarn is an error; the factor of the angles is written unless it is
- * the default. */
+ * the default. It is 1 where the scaling does not extend (model_positions.c). */
 static enum wsc_err attention_factor_to_hf(json_t *scaling, const struct convert_side *cs,
                                            double factor)
 {
@@ -284,8 +291,15 @@ static enum wsc_err attention_factor_to_hf(json_t *scaling, const struct convert
                          "%s: model.pos_scaling_extra_args.extrapolation_factor: a %s model has no "
                          "counterpart of %g",
                          cs->params->file, cs->family->name, extrapolation);
-    if (a == 0.1 && b == 1) return WSC_OK;
+    if (factor <= 1 || (a == 0.1 && b == 1)) return WSC_OK;
     return convert_config_set(scaling, "attention_factor", json_real(a * log(factor) + b));
+}
+
+/* A length is a whole number in transformers, every other setting a real one. */
+static json_t *json_number(const char *name, double value)
+{
+    const bool is_length = !strcmp(name, "original_max_position_embeddings");
+    return is_length && value == floor(value) ? json_integer((json_int_t)value) : json_real(value);
 }
 
 static enum wsc_err arguments_to_hf(json_t *scaling, const struct convert_side *cs,
@@ -296,8 +310,8 @@ static enum wsc_err arguments_to_hf(json_t *scaling, const struct convert_side *
         double value = type->argument[i].missing;
         const char *name = type->argument[i].name;
         (void)snprintf(path, sizeof path, "model.pos_scaling_extra_args.%s", name);
-        if (real_param(cs, path, &value) || value > 0)
-            TRY(convert_config_set(scaling, name, json_real(value)));
+        if (!real_param(cs, path, &value) && !(value > 0)) continue;
+        TRY(convert_config_set(scaling, name, json_number(name, value)));
     }
     return WSC_OK;
 }

@@ -248,6 +248,38 @@ TEST(convert, a_third_of_a_head_comes_back)
     wsc_free(text);
 }
 
+/* Lengths come back as whole numbers, other settings of YaRN as real ones; without an extension
+ * there is no factor of the angles. */
+TEST(convert, settings_of_yarn_come_back)
+{
+    static const char config[] =
+        "{\"model_type\": \"qwen2\", \"vocab_size\": 37, \"hidden_size\": 24, "
+        "\"num_hidden_layers\": 1, "
+        "\"num_attention_heads\": 3, \"num_key_value_heads\": 3, \"max_position_embeddings\": 9, "
+        "\"intermediate_size\": 20, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4.0, "
+        "\"attention_factor\": 1.5, \"original_max_position_embeddings\": 320}}";
+    static const struct {
+        const char *set, *factor;
+    } row[] = {{"model.pos_scaling_factor=2", "\"attention_factor\": 1.5"},
+               {"model.pos_scaling_factor=1", NULL}};
+    CU_ASSERT_FATAL(hf_write_random(hf_path("yarn"), config, CONVERT_F32, 7));
+    for (int i = 0; i < 2; i++) {
+        struct convert_result cs, hf;
+        char *text = NULL, folder_back[16], file[32];
+        size_t n = 0;
+        T_OK(from_hf(hf_path("yarn"), hf_path("yarn_cs"), false, &cs));
+        (void)snprintf(folder_back, sizeof folder_back, "yarn_hf%d", i);
+        (void)snprintf(file, sizeof file, "%s/config.json", folder_back);
+        T_OK(to_hf_with(&cs, row[i].set, hf_path(folder_back), INT64_MAX, &hf));
+        T_OK(conf_read_file(hf_path(file), &text, &n));
+        CU_ASSERT(text && strstr(text, "original_max_position_embeddings\": 320"));
+        CU_ASSERT(text && !strstr(text, "320.0") && strstr(text, "\"beta_fast\": 32.0"));
+        CU_ASSERT(text && !strstr(text, "attention_factor") == !row[i].factor);
+        CU_ASSERT(text && (!row[i].factor || strstr(text, row[i].factor)));
+        wsc_free(text);
+    }
+}
+
 /* Heads of classes under the names that the transformers library gives them. */
 TEST(convert, heads_of_classes_have_their_names)
 {

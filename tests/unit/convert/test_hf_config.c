@@ -250,6 +250,12 @@ TEST(hf_config, rotary_settings_are_converted_for_every_family_that_rotates)
                "\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 2, "
                "\"attention_factor\": 1.5, \"original_max_position_embeddings\": 77}",
                "embeddings: 77\n        mscale_a: 0\n        mscale_b: 1.5\n", NULL);
+        expect(f,
+               "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 1.0, \"attention_factor\": 1.0}",
+               "mscale_b: 1\n", NULL);
+        expect(f,
+               "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 1.0, \"attention_factor\": 1.5}",
+               NULL, "an attention_factor of 1.5 needs a factor above 1, got 1");
         expect(f, "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4.0, \"mscale\": 1.0}", NULL,
                "mscale is not supported");
         expect(f, "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4.0, \"beta_fast\": \"4\"}",
