@@ -75,8 +75,11 @@ fitted() {
 constants() {
     awk '/^ *[0-9]+ documented, / {
             sub(/^ */, ""); n = $1 + $3 + $5 + $7
+            rest = index($0, "; ") ? substr($0, index($0, "; ") + 2) + 0 : 0
+            sub(/;.*/, "")
             printf "[The cluster file](configs/cluster/cs2.yaml) has %d constants: %s; each has " \
-                "a unit, a source and a kind.\n", n, $0
+                "a source and a kind, and a unit unless it is a pure number.", n, $0
+            printf " It leaves %d other keys at the default.\n", rest
         }' "$dir/constants.txt"
 }
 

@@ -300,15 +300,16 @@ struct conf_key {
     enum conf_type type;
     /** Effect of the key. */
     enum conf_status status;
-    enum wsc_unit unit; /**< unit of a quantity; numbers of other types have none */
-    bool required;      /**< must be given if its section is in the file */
-    bool nullable;      /**< null stands for the default */
-    bool empty_asks;    /**< ONLY: an empty list or map is a value, elsewhere it stands for null */
-    bool positive;      /**< > 0 instead of >= min */
-    bool below_max;     /**< < max instead of <= max */
-    bool no_time;       /**< no value of it changes the virtual time of a step */
-    uint32_t kinds;     /**< kinds of the section that have the key, one bit each; 0: all kinds */
-    uint32_t readers;   /**< code that reads the value, one bit each, in tables with readers */
+    enum wsc_unit unit;  /**< unit of a quantity, which its values carry */
+    const char *measure; /**< unit of a plain number, whose values do not carry it; NULL: none */
+    bool required;       /**< must be given if its section is in the file */
+    bool nullable;       /**< null stands for the default */
+    bool empty_asks;     /**< ONLY: an empty list or map is a value, elsewhere it stands for null */
+    bool positive;       /**< > 0 instead of >= min */
+    bool below_max;      /**< < max instead of <= max */
+    bool no_time;        /**< no value of it changes the virtual time of a step */
+    uint32_t kinds;      /**< kinds of the section that have the key, one bit each; 0: all kinds */
+    uint32_t readers;    /**< code that reads the value, one bit each, in tables with readers */
     /** Default in the form of a value of the file; "=path" copies the value of an earlier row of
      * the same type; NULL: all bits of the field stay zero. */
     const char *fallback;

@@ -318,7 +318,9 @@ struct hw_source {
      *  a number. Defaults if the file states no uncertainty: documented exact, derived 5 %,
      *  calibrated 10 %, assumed from half to twice the value. */
     double low, high;
-    bool is_set; /**< given on the command line */
+    const char *unit; /**< of a plain number, which `value` does not carry; NULL: none; static */
+    bool is_set;      /**< given on the command line */
+    bool is_default;  /**< not in the file, which leaves the constant at its default */
     /** Correlations of the error of a calibrated constant with the errors of other constants of the
      *  same fit, n_correlations of them. Errors are independent if the file states none. */
     struct hw_correlation {
@@ -395,6 +397,9 @@ void hw_constant_write(const struct hw_constant *constant, double value, char *t
  * hw_constant_read() needs to read the value that hw_constant_set() sets. 48 bytes are enough. */
 void hw_constant_write_exact(const struct hw_constant *constant, double value, char *text,
                              size_t size);
+/** Write @p value as hw_constant_write() does, and after a plain number its unit ("5 cycles"),
+ * which hw_constant_read() does not accept. 48 bytes are enough. */
+void hw_constant_show(const struct hw_constant *constant, double value, char *text, size_t size);
 /** The value of @p constant in @p cluster, base units. */
 double hw_constant_get(const struct hw_constant *constant, const struct hw_machine *cluster);
 /** Write the range of the key of @p constant into *@p low and *@p high, base units. */

@@ -54,6 +54,10 @@ enum wsc_err wsc_units_quantity(enum wsc_unit unit, const char *text, int64_t *o
  *  the smallest unit. wsc_units_quantity() reads back the same value. 48 bytes are always enough; a
  *  smaller @p size cuts the text. */
 void wsc_units_format(enum wsc_unit unit, int64_t value, char *text, size_t size);
+/** Write @p value base units with at most @p digits digits in the largest unit that leaves
+ *  something before the point: `1.1 GHz`, `976.6 TB/s`; multiples of 1024 that need no more digits
+ *  keep theirs: `48 KiB`. 48 bytes are enough. */
+void wsc_units_format_digits(enum wsc_unit unit, double value, int digits, char *text, size_t size);
 /** Seconds of @p ps picoseconds, for rates and for output. */
 static inline double wsc_seconds(double ps)
 {

@@ -76,7 +76,7 @@ static bool in_range(struct conf_parse *p, const struct conf_key *key, const str
     char limit[48];
     (void)snprintf(limit, sizeof limit, key->type == CONF_T_INT ? "%.0f" : "%.15g", bound);
     if (key->unit != WSC_UNIT_NONE)
-        wsc_units_format(key->unit, (int64_t)bound, limit, sizeof limit);
+        wsc_units_format_digits(key->unit, bound, CONF_BOUND_DIGITS, limit, sizeof limit);
     conf_diag_error(p->diag, node->pos, key->path, "must be %s %s, got %s", relation, limit,
                     conf_node_describe(node, shown));
     return false;

@@ -2,6 +2,8 @@
 /* What key tables say, as text: the values of a struct as YAML that parses back to it (the dump of
  * the effective configuration), and the keys themselves as tables in Markdown (docs/CONFIG.md).
  * The counterpart of conf_values.c, which reads the same values. */
+#include "conf_values.h"
+
 #include <wsc/conf.h>
 
 #include <stdio.h>
@@ -144,12 +146,13 @@ static void write_form(struct wsc_text *out, const struct conf_key *key)
         wsc_text_add(out, "%s`%s`", i ? ", " : "", key->choices[i].name);
 }
 
-/* One end of a range, with its unit. */
+/* One end of a range, with its unit unless it is 0. */
 static void write_bound(struct wsc_text *out, const struct conf_key *key, double bound)
 {
     char text[48];
     (void)snprintf(text, sizeof text, "%.10g", bound);
-    if (key->unit != WSC_UNIT_NONE) wsc_units_format(key->unit, (int64_t)bound, text, sizeof text);
+    if (key->unit != WSC_UNIT_NONE && bound > 0)
+        wsc_units_format_digits(key->unit, bound, CONF_BOUND_DIGITS, text, sizeof text);
     wsc_text_add(out, "%s", text);
 }
 
@@ -187,7 +190,7 @@ static void write_default(struct wsc_text *out, const struct conf_key *key)
 static void write_key(struct wsc_text *out, const struct conf_key *key)
 {
     write_form(out, key);
-    wsc_text_add(out, " | %s | ", wsc_units_base(key->unit));
+    wsc_text_add(out, " | %s | ", key->measure ? key->measure : wsc_units_base(key->unit));
     write_default(out, key);
     wsc_text_add(out, " | ");
     write_range(out, key);

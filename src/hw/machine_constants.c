@@ -69,40 +69,12 @@ enum wsc_err hw_constant_read(const struct hw_constant *constant, const char *te
     return WSC_RAISE(WSC_CONFIG, "cluster.%s: %s", constant->path, why);
 }
 
-/* A number of so many digits in the largest unit that leaves something before the point. */
-static void write_short(enum wsc_unit unit, double value, int digits, char *text, size_t size)
-{
-    static const struct {
-        enum wsc_unit unit;
-        double factor;
-        const char *name;
-    } suffix[] = {{WSC_UNIT_TIME, 1e12, "s"},        {WSC_UNIT_TIME, 1e9, "ms"},
-                  {WSC_UNIT_TIME, 1e6, "us"},        {WSC_UNIT_TIME, 1e3, "ns"},
-                  {WSC_UNIT_BYTES, 1e12, "TB"},      {WSC_UNIT_BYTES, 1e9, "GB"},
-                  {WSC_UNIT_BYTES, 1e6, "MB"},       {WSC_UNIT_BYTES, 1e3, "kB"},
-                  {WSC_UNIT_RATE, 1e12, "TB/s"},     {WSC_UNIT_RATE, 1e9, "GB/s"},
-                  {WSC_UNIT_RATE, 1e6, "MB/s"},      {WSC_UNIT_RATE, 1e3, "kB/s"},
-                  {WSC_UNIT_FREQUENCY, 1e9, "GHz"},  {WSC_UNIT_FREQUENCY, 1e6, "MHz"},
-                  {WSC_UNIT_POWER, 1e3, "kW"},       {WSC_UNIT_FLOPS, 1e15, "PFLOP/s"},
-                  {WSC_UNIT_FLOPS, 1e12, "TFLOP/s"}, {WSC_UNIT_PARAMS_RATE, 1, "params/s"}};
-    for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++)
-        if (suffix[i].unit == unit && value >= suffix[i].factor) {
-            (void)snprintf(text, size, "%.*g %s", digits, value / suffix[i].factor, suffix[i].name);
-            return;
-        }
-}
-
-/* With at most so many digits; a plain number has two more, a whole one all. The unit is the
- * largest that leaves less than 1000, `1.1 GHz` as in a machine file; multiples of 1024 keep
- * theirs. */
+/* With at most so many digits; a plain number has two more, a whole one all. */
 static void write_digits(const struct conf_key *key, double value, int digits, char *text,
                          size_t size)
 {
     if (key->type == CONF_T_QUANTITY) {
-        wsc_units_format(key->unit, llround(value), text, size);
-        const bool binary = strstr(text, "iB") != NULL;
-        if (strspn(text, "0123456789") > (size_t)(binary ? digits : 3))
-            write_short(key->unit, value, digits, text, size);
+        wsc_units_format_digits(key->unit, value, digits, text, size);
     } else if (key->type == CONF_T_INT) {
         (void)snprintf(text, size, "%.0f", value);
     } else {
@@ -115,6 +87,14 @@ enum { FEW_DIGITS = 4, ALL_DIGITS = 17 };
 void hw_constant_write(const struct hw_constant *constant, double value, char *text, size_t size)
 {
     write_digits(key_of(constant), value, FEW_DIGITS, text, size);
+}
+
+void hw_constant_show(const struct hw_constant *constant, double value, char *text, size_t size)
+{
+    const char *unit = key_of(constant)->measure;
+    char number[48];
+    hw_constant_write(constant, value, number, sizeof number);
+    (void)snprintf(text, size, "%s%s%s", number, unit ? " " : "", unit ? unit : "");
 }
 
 void hw_constant_write_exact(const struct hw_constant *constant, double value, char *text,

@@ -31,6 +31,7 @@ static struct hw_source *source_of(struct hw_machine *c, const struct conf_table
     int n = 0;
     for (int i = 0; i < row; i++)
         n += hw_key_is_constant(&table->key[i]);
+    c->source[n].unit = table->key[row].measure;
     return &c->source[n];
 }
 
@@ -80,6 +81,7 @@ static void default_source(struct conf_parse *p, int row)
     const struct conf_node none = {.kind = CONF_NODE_SCALAR, .plain = true, .text = "0 %"};
     s->kind = hw_source_kinds()[HW_ASSUMED].name;
     s->source = copy_of(p, "not in the cluster file: the default");
+    s->is_default = true;
     s->value = copy_of(p, p->table->key[row].fallback);
     hw_uncertainty_read(p, row, &none, s);
 }

@@ -13,7 +13,8 @@ static enum wsc_err print_table(const struct hw_machine *c)
                       (const char *const[]){"constant", "value", "kind", "source"}));
     for (int i = 0; i < c->n_sources; i++) {
         out_table_cell(table, "%s", c->source[i].key);
-        out_table_cell(table, "%s", c->source[i].value);
+        const char *unit = c->source[i].unit;
+        out_table_cell(table, "%s%s%s", c->source[i].value, unit ? " " : "", unit ? unit : "");
         out_table_cell(table, "%s", c->source[i].kind);
         out_table_cell(table, "%s", c->source[i].source);
     }
@@ -22,16 +23,21 @@ static enum wsc_err print_table(const struct hw_machine *c)
     return rc;
 }
 
-/* How many constants there are of each kind. */
+/* How many constants of each kind the file has, and how many keys it leaves at their defaults. */
 static void print_counts(const struct hw_machine *c)
 {
+    int n_defaults = 0;
+    for (int i = 0; i < c->n_sources; i++)
+        n_defaults += c->source[i].is_default;
     for (int k = 0; k < HW_N_SOURCE_KINDS; k++) {
         const char *kind = hw_source_kinds()[k].name;
         int n = 0;
         for (int i = 0; i < c->n_sources; i++)
-            n += !strcmp(c->source[i].kind, kind);
+            n += !c->source[i].is_default && !strcmp(c->source[i].kind, kind);
         (void)printf("%s%d %s", k ? ", " : "  ", n, kind);
     }
+    if (n_defaults)
+        (void)printf("; %d key%s at the default", n_defaults, n_defaults == 1 ? "" : "s");
     (void)printf("\n");
 }
 
@@ -59,6 +65,7 @@ enum wsc_err report_constants_print_json(const struct hw_machine *c)
         const struct hw_source *s = &c->source[i];
         out_json_open(&j, s->key);
         out_json_str(&j, "value", s->value);
+        if (s->unit) out_json_str(&j, "unit", s->unit);
         out_json_str(&j, "kind", s->kind);
         out_json_str(&j, "source", s->source);
         out_json_real(&j, "low", s->low);

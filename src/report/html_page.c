@@ -95,6 +95,7 @@ void report_page_constants(struct wsc_text *t, const struct hw_machine *c)
         out_text_html(t, s->key);
         wsc_text_add(t, "</code></td><td class=\"n\">");
         out_text_html(t, s->value ? s->value : "");
+        if (s->unit) wsc_text_add(t, " %s", s->unit);
         wsc_text_add(t, "</td><td><span class=\"kind ");
         out_text_html(t, s->kind);
         wsc_text_add(t, "\">");

@@ -78,9 +78,9 @@ static enum wsc_err add_constant(const struct scaling_sweep *sweep, int model,
     s->n++;
     *out = (struct scaling_constant){.key = source->key, .kind = source->kind};
     const double value = hw_constant_get(&c, sweep->cluster);
-    hw_constant_write(&c, value, out->value, sizeof out->value);
-    hw_constant_write(&c, source->low, out->low, sizeof out->low);
-    hw_constant_write(&c, source->high, out->high, sizeof out->high);
+    hw_constant_show(&c, value, out->value, sizeof out->value);
+    hw_constant_show(&c, source->low, out->low, sizeof out->low);
+    hw_constant_show(&c, source->high, out->high, sizeof out->high);
     hw_constant_write_exact(&c, value, out->exact.value, sizeof out->exact.value);
     hw_constant_write_exact(&c, source->low, out->exact.low, sizeof out->exact.low);
     hw_constant_write_exact(&c, source->high, out->exact.high, sizeof out->exact.high);

@@ -221,6 +221,21 @@ TEST(units, doubles)
             test_eq(wsc_units_double(bad[i], &value), WSC_CONFIG, bad[i], __FILE__, __LINE__));
 }
 
+TEST(units, many_digits_are_rounded_in_the_largest_unit)
+{
+    static const struct quantity shown[] = {
+        {WSC_UNIT_RATE, "976.5625 TB/s", 976562500000000},
+        {WSC_UNIT_RATE, "150 GB/s", 150000000000},
+        {WSC_UNIT_BYTES, "1 GiB", 1 << 30},
+        {WSC_UNIT_TIME, "1000 s", 1000000000000000},
+        {WSC_UNIT_PARAMS_RATE, "1e+18 params/s", 1000000000000000000}};
+    char text[48];
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        wsc_units_format_digits(shown[i].unit, (double)shown[i].expected, 7, text, sizeof text);
+        T_STR(text, shown[i].text);
+    }
+}
+
 TEST(units, format_is_short_and_reads_back)
 {
     static const struct quantity shown[] = {{WSC_UNIT_FREQUENCY, "850 MHz", 850000000LL},
@@ -228,6 +243,7 @@ TEST(units, format_is_short_and_reads_back)
                                             {WSC_UNIT_BYTES, "48 KiB", 49152},
                                             {WSC_UNIT_RATE, "150 GB/s", 150000000000LL},
                                             {WSC_UNIT_TIME, "0 ps", 0},
+                                            {WSC_UNIT_RATE, "0 B/s", 0},
                                             {WSC_UNIT_NONE, "12", 12}};
     char text[48];
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {

@@ -176,3 +176,42 @@ TEST(hw_constants, kernels_read_some_of_the_wafer)
         T_EQ(hw_kernels_read(HW_KERNELS_SPARSE, cases[i].path), cases[i].sparse);
     }
 }
+
+/* Plain numbers have their unit in the table, not in files. */
+TEST(hw_constants, plain_numbers_are_shown_with_their_unit)
+{
+    static const struct {
+        const char *path;
+        double value;
+        const char *shown, *written;
+    } cases[] = {{"wafer.hop_cycles", 3, "3 cycles", "3"},
+                 {"wafer.simd_fmachs", 1.5, "1.5 elements/cycle", "1.5"},
+                 {"input.worker_rate", 4e6, "4000000 tokens/s", "4000000"},
+                 {"reliability.mtbf_hours", 600, "600 h", "600"},
+                 {"wafer.pe_cols", 7, "7", "7"},
+                 {"swarmx.latency", 2e6, "2 us", "2 us"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hw_constant k;
+        char text[48];
+        T_OK(hw_constant_find(cases[i].path, &k));
+        hw_constant_show(&k, cases[i].value, text, sizeof text);
+        T_STR(text, cases[i].shown);
+        hw_constant_write(&k, cases[i].value, text, sizeof text);
+        T_STR(text, cases[i].written);
+    }
+}
+
+/* What the file leaves out is marked, so that reports count it apart from what it states. */
+TEST(hw_constants, keys_at_the_default_are_marked)
+{
+    struct hw_machine c;
+    T_OK(hw_machine_parse(&c, NULL, NULL, 0, NULL, 0));
+    for (int i = 0; i < c.n_sources; i++) {
+        const struct hw_source *s = &c.source[i];
+        if (!strcmp(s->key, "systems")) CU_ASSERT(s->is_default && !s->unit);
+        if (!strcmp(s->key, "wafer.hop_cycles")) CU_ASSERT(!s->is_default);
+        if (!strcmp(s->key, "wafer.hop_cycles")) T_STR(s->unit, "cycles");
+        T_EQ(s->is_default, !strcmp(s->source, "not in the cluster file: the default"));
+    }
+    hw_machine_fini(&c);
+}
