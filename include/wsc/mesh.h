@@ -313,6 +313,11 @@ struct mesh_dsd {
 struct mesh_dsd mesh_mem(int address, int n);
 /** @p n elements from @p address on, @p stride elements apart. */
 struct mesh_dsd mesh_mem_strided(int address, int n, int stride);
+/** @p n vectors like @p row, @p step elements from one to the next: one dimension more, the first.
+ *  A colour ignores @p step. mesh_do() refuses a length beyond 65535 and a stride beyond 32767. */
+struct mesh_dsd mesh_rows(struct mesh_dsd row, int n, int step);
+/** The wavelets of @p fabric, mesh_in() or mesh_out(), in the dimensions of @p shape. */
+struct mesh_dsd mesh_shaped(struct mesh_dsd fabric, const struct mesh_dsd *shape);
 /** @p n wavelets received on a colour, one element each (a 16-bit element in the lower half). */
 struct mesh_dsd mesh_in(int colour, int n);
 /** @p n wavelets sent on a colour, one element each. */

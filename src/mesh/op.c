@@ -35,6 +35,27 @@ struct mesh_dsd mesh_mem(int address, int n)
     return mesh_mem_strided(address, n, 1);
 }
 
+struct mesh_dsd mesh_rows(struct mesh_dsd row, int n, int step)
+{
+    struct mesh_dsd d = row;
+    const bool fits = row.n_dims >= 1 && row.n_dims < 4 && dims_of(n, step) == 1;
+    d.n_dims = fits ? (uint8_t)(row.n_dims + 1) : TOO_LONG;
+    for (int i = 3; i > 0; i--) {
+        d.len[i] = row.len[i - 1];
+        d.stride[i] = row.stride[i - 1];
+    }
+    d.len[0] = (uint16_t)n;
+    d.stride[0] = (int16_t)step;
+    return d;
+}
+
+struct mesh_dsd mesh_shaped(struct mesh_dsd fabric, const struct mesh_dsd *shape)
+{
+    fabric.n_dims = shape->n_dims;
+    memcpy(fabric.len, shape->len, sizeof fabric.len);
+    return fabric;
+}
+
 static struct mesh_dsd fabric(enum mesh_dsd_kind kind, int colour, int n)
 {
     bool known = colour >= 0 && colour < MESH_COLOURS;

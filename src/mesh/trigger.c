@@ -22,18 +22,6 @@ static int vector_bytes(const struct mesh_trigger *g)
     return mesh_type_bytes(mesh_code_info[g->code].type[2]);
 }
 
-/* The array of two dimensions that the vectors, or the sums, of the wavelets make up together. */
-static struct mesh_dsd all_of(const struct mesh_dsd *first, int n, int step)
-{
-    struct mesh_dsd d = *first;
-    d.n_dims = 2;
-    d.len[0] = (uint16_t)n;
-    d.len[1] = first->len[0];
-    d.stride[0] = (int16_t)step;
-    d.stride[1] = first->stride[0];
-    return d;
-}
-
 static bool has_operands(const struct mesh_trigger *g)
 {
     const bool mac = g->code == MESH_FMACS || g->code == MESH_FMACH || g->code == MESH_FMACHS;
@@ -79,8 +67,9 @@ static enum wsc_err compile(struct mesh_pe *pe, const struct mesh_trigger *g,
     TRY(mesh_check_op(pe, &op, &n));
     TRY(mesh_compile(pe, &op, g->sums.len[0], axpy));
     if (!g->sums.len[0]) return WSC_OK;
-    op.dst = op.a = all_of(&g->sums, g->n, g->sums_step);
-    op.b = all_of(&g->vectors, g->n, g->vectors_step);
+    /* the arrays of two dimensions that the sums, and the vectors, of the wavelets make up */
+    op.dst = op.a = mesh_rows(g->sums, g->n, g->sums_step);
+    op.b = mesh_rows(g->vectors, g->n, g->vectors_step);
     return mesh_check_op(pe, &op, &n);
 }
 

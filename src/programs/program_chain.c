@@ -82,15 +82,6 @@ enum wsc_err programs_route_gather(struct programs_grid *g, const struct program
     return WSC_OK;
 }
 
-/* A fabric operand with the shape of a memory operand. */
-static struct mesh_dsd words_of(struct mesh_dsd fabric, const struct mesh_dsd *shape)
-{
-    fabric.n_dims = shape->n_dims;
-    for (int i = 0; i < shape->n_dims; i++)
-        fabric.len[i] = shape->len[i];
-    return fabric;
-}
-
 enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gather *c, int position,
                                   int n, int thread)
 {
@@ -107,8 +98,8 @@ static enum wsc_err pass_on(struct mesh_pe *pe, const struct programs_gather_sen
     if (s->position == 0 && s->n > 1) {
         const struct mesh_op relay = {.code = (uint8_t)s->move,
                                       .thread = PROGRAMS_THREAD_SEND,
-                                      .dst = words_of(mesh_out(c->colour, 1), &s->others),
-                                      .a = words_of(mesh_in(c->gather, 1), &s->others)};
+                                      .dst = mesh_shaped(mesh_out(c->colour, 1), &s->others),
+                                      .a = mesh_shaped(mesh_in(c->gather, 1), &s->others)};
         return mesh_issue(pe, &relay);
     }
     return programs_gather_pass(pe, c, s->position, s->n, PROGRAMS_THREAD_SEND);
@@ -139,7 +130,7 @@ enum wsc_err programs_gather_step(struct mesh_pe *pe, const struct programs_gath
         .code = (uint8_t)s->own_move,
         .thread = PROGRAMS_THREAD_SEND,
         .activate = (uint8_t)(s->task + 1),
-        .dst = words_of(mesh_out(s->position ? c->gather : c->colour, 1), part),
+        .dst = mesh_shaped(mesh_out(s->position ? c->gather : c->colour, 1), part),
         .a = *part};
     return mesh_issue(pe, &own);
 }
@@ -157,11 +148,7 @@ static const struct programs_gather key_gather = {.gather = PROGRAMS_COLOUR_GATH
 static struct mesh_dsd keys_in_passes(const struct programs_grid *g, int at, int passes, int n,
                                       int count)
 {
-    return (struct mesh_dsd){.kind = MESH_DSD_MEMORY,
-                             .n_dims = 3,
-                             .len = {(uint16_t)passes, (uint16_t)n, (uint16_t)count},
-                             .stride = {1, (int16_t)g->key_step, (int16_t)g->pitch},
-                             .address = at};
+    return mesh_rows(mesh_rows(mesh_mem_strided(at, count, g->pitch), n, g->key_step), passes, 1);
 }
 
 /* Keys are sent in the order of programs_order_keys(): the first passes have one key more than the
@@ -280,8 +267,8 @@ static bool same_place(const struct mesh_dsd *a, const struct mesh_dsd *b)
 static enum wsc_err add_sides(struct mesh_pe *pe, const struct programs_sum *s, struct mesh_dsd sum)
 {
     const struct programs_chain *c = s->chain;
-    const struct mesh_dsd far = words_of(mesh_in(to_start(c, s->position + 1), 1), &s->result);
-    const struct mesh_dsd near = words_of(mesh_in(to_end(c, s->position - 1), 1), &s->result);
+    const struct mesh_dsd far = mesh_shaped(mesh_in(to_start(c, s->position + 1), 1), &s->result);
+    const struct mesh_dsd near = mesh_shaped(mesh_in(to_end(c, s->position - 1), 1), &s->result);
     struct programs_sum first = *s, then = *s;
     if (s->position) first.activate = 0;
     if (s->position + 1 < s->n) {
@@ -315,8 +302,8 @@ enum wsc_err programs_sum_part(struct mesh_pe *pe, const struct programs_sum *s)
     const bool west = p > s->root;
     const bool first = west ? p + 1 == s->n : p == 0;
     const int from = west ? to_start(c, p + 1) : to_end(c, p - 1);
-    const struct mesh_dsd in = words_of(mesh_in(from, 1), &s->result);
+    const struct mesh_dsd in = mesh_shaped(mesh_in(from, 1), &s->result);
     const struct mesh_dsd out =
-        words_of(mesh_out(west ? to_start(c, p) : to_end(c, p), 1), &s->result);
+        mesh_shaped(mesh_out(west ? to_start(c, p) : to_end(c, p), 1), &s->result);
     return add_to(pe, s, out, first ? NULL : &in);
 }

@@ -134,13 +134,9 @@ static struct mesh_dsd own_values(const struct columns *c, int x, int row)
                                c->sent.f->count[x], tokens, programs_pitch(g, &c->sent));
     const struct programs_features *f = c->held.f;
     const int heads = f->heads_per_pe, position = x % f->group_cols;
-    struct mesh_dsd d = programs_matrix(c->k->scores, heads_of(c, x), tokens, g->tokens);
-    d.n_dims = 3;
-    d.len[1] = (uint16_t)programs_keys_at(g, f, position);
-    d.len[2] = (uint16_t)tokens;
-    d.stride[1] = (int16_t)(heads * g->tokens);
-    d.stride[2] = 1;
-    return d;
+    const struct mesh_dsd keys =
+        programs_matrix(c->k->scores, programs_keys_at(g, f, position), tokens, heads * g->tokens);
+    return mesh_rows(keys, heads_of(c, x), g->tokens);
 }
 
 static enum wsc_err send(struct mesh_pe *pe, uint32_t data)

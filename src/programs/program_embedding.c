@@ -89,14 +89,19 @@ static struct mesh_dsd column_of(const struct embed *e, int token, int count)
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
+/* An operation has at most this many rows, the largest length of a descriptor. A task that lets
+ * more rows pass is followed by another one. */
+enum { MOST_ROWS = UINT16_MAX };
+static int rows_at_once(int rows)
+{
+    return rows < MOST_ROWS ? rows : MOST_ROWS;
+}
+
 /* Let @p rows rows pass. They are received into one word, whose contents are not used. */
 static enum wsc_err skip_rows(struct mesh_pe *pe, const struct embed *e, int rows, int count)
 {
-    struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SCALARS, rows);
-    struct mesh_dsd nowhere = programs_matrix(e->word, rows, count, 0);
-    nowhere.stride[1] = 0;
-    in.n_dims = 2;
-    in.len[1] = (uint16_t)count;
+    const struct mesh_dsd in = mesh_rows(mesh_in(PROGRAMS_COLOUR_SCALARS, count), rows, 0);
+    const struct mesh_dsd nowhere = mesh_rows(mesh_mem_strided(e->word, count, 0), rows, 0);
     return mesh_do(pe, programs_code(e->half, MESH_FMOVS), nowhere, in, (struct mesh_dsd){0});
 }
 
@@ -140,7 +145,12 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
     const int until = token ? token->row : (int)e->t->rows;
     (void)data;
     if (!count) return WSC_OK;
-    if (g->sub[at] < until) TRY(skip_rows(pe, e, until - g->sub[at], count));
+    const int skipped = rows_at_once(until - g->sub[at]);
+    if (skipped > 0) TRY(skip_rows(pe, e, skipped, count));
+    if (skipped > 0 && g->sub[at] + skipped < until) {
+        g->sub[at] += skipped;
+        return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+    }
     if (!token) return WSC_OK;
     const struct mesh_dsd row = mesh_mem(e->word, count), x = column_of(e, token->token, count);
     const bool first = g->sub[at] <= until;
@@ -243,17 +253,18 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
         TRY(pass_rows(pe, e, 1, programs_matrix(e->word, 1, count, count), false));
         g->sub[at] = before->row + 1;
     }
-    if (!same)
-        TRY(pass_rows(pe, e, (token ? token->row : (int)e->t->rows) - g->sub[at], mesh_float(0),
-                      false));
+    const int until = token ? token->row : (int)e->t->rows;
+    const int passed = same ? 0 : rows_at_once(until - g->sub[at]);
+    TRY(pass_rows(pe, e, passed, mesh_float(0), false));
+    if (!same && g->sub[at] + passed < until) {
+        g->sub[at] += passed;
+        return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+    }
     if (!token) return WSC_OK;
     g->sub[at] = token->row;
     struct mesh_dsd dx = column_of(e, token->token, count);
     if (adds_directly(e, row, g->item[at]++)) {
-        const int stride = dx.stride[0];
-        dx = programs_matrix(dx.address, 1, count, 0);
-        dx.stride[1] = (int16_t)stride;
-        TRY(pass_rows(pe, e, 1, dx, e->half));
+        TRY(pass_rows(pe, e, 1, mesh_rows(dx, 1, 0), e->half));
         g->sub[at] = token->row + 1;
         return mesh_activate(pe, PROGRAMS_TASK_MAIN);
     }

@@ -299,10 +299,6 @@ enum wsc_err programs_main(struct programs_grid *g, mesh_task_fn fn);
 /** @p rows rows of @p cols consecutive words, @p pitch words apart. */
 static inline struct mesh_dsd programs_matrix(int address, int rows, int cols, int pitch)
 {
-    return (struct mesh_dsd){.kind = MESH_DSD_MEMORY,
-                             .n_dims = 2,
-                             .len = {(uint16_t)rows, (uint16_t)cols},
-                             .stride = {(int16_t)pitch, 1},
-                             .address = address};
+    return mesh_rows(mesh_mem(address, cols), rows, pitch);
 }
 #endif

@@ -119,11 +119,7 @@ enum wsc_err programs_run_scatter(const struct programs_case *c, struct programs
 /* An array of @p n blocks, @p step words apart. */
 static struct mesh_dsd blocks(int address, int n, int block, int step)
 {
-    return (struct mesh_dsd){.kind = MESH_DSD_MEMORY,
-                             .n_dims = 2,
-                             .len = {(uint16_t)n, (uint16_t)block},
-                             .stride = {(int16_t)step, 1},
-                             .address = address};
+    return mesh_rows(mesh_mem(address, block), n, step);
 }
 
 /* Part of a PE in a star: the root receives blocks in the order of their distance, to address @p
@@ -134,10 +130,7 @@ static enum wsc_err gather_part(struct mesh_pe *pe, const struct programs_node *
     const int block = size[0], step = size[1];
     for (int i = 0; i < node->n_blocks; i++) {
         int n = node->count[i];
-        struct mesh_dsd in = mesh_in(node->colour[i], block);
-        in.n_dims = 2;
-        in.len[0] = (uint16_t)n;
-        in.len[1] = (uint16_t)block;
+        const struct mesh_dsd in = mesh_rows(mesh_in(node->colour[i], block), n, 0);
         TRY(mesh_do(pe, MESH_FMOVS, blocks(to, n, block, step), in, none()));
         to += 4 * n * step;
     }

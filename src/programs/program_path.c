@@ -118,17 +118,6 @@ enum wsc_err programs_spread(struct programs_job *j, int colour)
     return WSC_OK;
 }
 
-/* An operand of @p k vectors like @p d: @p k times its memory, or @p k vectors from its colour. */
-static struct mesh_dsd times(struct mesh_dsd d, int k)
-{
-    d.n_dims = 2;
-    d.len[1] = d.len[0];
-    d.stride[1] = d.stride[0];
-    d.len[0] = (uint16_t)k;
-    d.stride[0] = 0;
-    return d;
-}
-
 enum wsc_err programs_message_end(struct mesh_pe *pe, const struct programs_node *node)
 {
     if (node->switches) return mesh_advance_switch(pe, node->send, 0, 0);
@@ -145,8 +134,8 @@ enum wsc_err programs_reduce_part(struct mesh_pe *pe, const struct programs_node
     for (int i = 0; i < node->n_blocks; i++) {
         int k = node->count[i] - (sends && i + 1 == node->n_blocks);
         if (k)
-            TRY(mesh_do(pe, MESH_FADDS, times(own, k), times(mesh_in(node->colour[i], n), k),
-                        times(own, k)));
+            TRY(mesh_do(pe, MESH_FADDS, mesh_rows(own, k, 0),
+                        mesh_rows(mesh_in(node->colour[i], n), k, 0), mesh_rows(own, k, 0)));
     }
     if (!sends) return WSC_OK;
     if (node->n_blocks) /* add and send on */

@@ -131,12 +131,8 @@ static struct extent extent_of(const struct programs_grid *g, const struct progr
 /* A memory operand of three dimensions. */
 static struct mesh_dsd cuboid(int address, const int len[3], const int stride[3])
 {
-    struct mesh_dsd d = {.kind = MESH_DSD_MEMORY, .n_dims = 3, .address = address};
-    for (int i = 0; i < 3; i++) {
-        d.len[i] = (uint16_t)len[i];
-        d.stride[i] = (int16_t)stride[i];
-    }
-    return d;
+    const struct mesh_dsd row = mesh_mem_strided(address, len[2], stride[2]);
+    return mesh_rows(mesh_rows(row, len[1], stride[1]), len[0], stride[0]);
 }
 
 /* An operand of a shape by heads. Each head has its own slots of a tile and its own vector of
@@ -412,12 +408,9 @@ static enum wsc_err line_sum(struct mesh_pe *pe, struct programs_sum *sum, bool 
 {
     const enum mesh_code move = programs_code(half, MESH_FMOVS);
     const struct mesh_dsd words = sum->own;
-    struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SPREAD, 1),
-                    out = mesh_out(PROGRAMS_COLOUR_SPREAD, 1);
+    const struct mesh_dsd in = mesh_shaped(mesh_in(PROGRAMS_COLOUR_SPREAD, 1), &words);
+    const struct mesh_dsd out = mesh_shaped(mesh_out(PROGRAMS_COLOUR_SPREAD, 1), &words);
     sum->root = sum->n / 2;
-    in.n_dims = out.n_dims = 2;
-    memcpy(in.len, words.len, sizeof in.len);
-    memcpy(out.len, words.len, sizeof out.len);
     TRY(programs_sum_part(pe, sum));
     if (sum->position == sum->root) return mesh_do(pe, move, out, words, (struct mesh_dsd){0});
     return mesh_do(pe, move, words, in, (struct mesh_dsd){0});
@@ -603,11 +596,9 @@ static enum wsc_err row_out(struct mesh_pe *pe, const struct programs_script *s,
     const struct programs_grid *g = programs_grid_of(pe);
     const int tokens = programs_row_tokens(g, programs_row_of(pe));
     const struct mesh_dsd words = programs_matrix(step->dst.address, step->n, tokens, g->pitch);
-    struct mesh_dsd out = mesh_out(PROGRAMS_COLOUR_WEST, 1);
+    const struct mesh_dsd out = mesh_shaped(mesh_out(PROGRAMS_COLOUR_WEST, 1), &words);
     (void)s;
     if (programs_column_of(pe) || !tokens) return WSC_OK;
-    out.n_dims = 2;
-    memcpy(out.len, words.len, sizeof out.len);
     TRY(mesh_do(pe, MESH_FMOVS, out, words, (struct mesh_dsd){0}));
     if (programs_lane(pe) + 1 == g->active) return WSC_OK;
     return mesh_advance_switch(pe, PROGRAMS_COLOUR_WEST, PROGRAMS_THREAD_SEND, 0);

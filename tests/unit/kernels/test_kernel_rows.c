@@ -101,6 +101,26 @@ TEST(kernels_table, words_of_numerics_are_in_order)
     T_STR(words, KERNELS_NUMERICS_OPTIONS);
 }
 
+/* More rows of a table pass a PE than one operation can have. */
+TEST(kernel_rows, tables_of_many_rows)
+{
+    static const int64_t vocab[] = {65535, 65536, 65540, 140000};
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    const struct kernels_row *k;
+    T_OK(kernels_row_find("embedding", &k));
+    for (int i = 0; i < 4; i++) {
+        struct programs_case c = random_case(1, &hw, 3);
+        c.features = c.w;
+        c.vocab = vocab[i];
+        c.tokens = 1 + 2 * i;
+        for (int pass = 0; pass < 2; pass++) {
+            c.backward = pass;
+            check_mesh(k, &c);
+        }
+    }
+}
+
 TEST(kernel_rows, mesh_and_host_over_random_grids)
 {
     const struct hw_machine cluster = model_case_cs2();

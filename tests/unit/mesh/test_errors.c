@@ -133,3 +133,28 @@ TEST(mesh, deadlock_names_who_waits_for_whom)
            "(1, 0) waits for colour 0 from PE (0, 0); a cycle: PE (0, 0) on PE (1, 0) on PE (0, "
            "0)");
 }
+
+/* Vectors of wavelets, of memory, and of a shape whose length did not fit. */
+static enum wsc_err too_many_rows(struct mesh_pe *pe, uint32_t data)
+{
+    const struct mesh_dsd one = mesh_mem(0, 1), many = mesh_rows(one, 65536, 0);
+    (void)data;
+    CU_ASSERT_EQUAL(mesh_shaped(mesh_in(5, 1), &many).n_dims, many.n_dims);
+    CU_ASSERT_EQUAL(mesh_rows(many, 2, 0).n_dims, many.n_dims);
+    T_EQ(mesh_do(pe, MESH_FMOVS, one, mesh_rows(mesh_in(5, 1), 65536, 0), (struct mesh_dsd){0}),
+         WSC_USAGE);
+    return mesh_do(pe, MESH_FMOVS, many, mesh_float(0), (struct mesh_dsd){0});
+}
+
+TEST(mesh, rows_beyond_a_descriptor_are_refused)
+{
+    struct mesh *m = pair();
+    struct mesh_stats stats;
+    route(m, right, 5, MESH_RAMP, MESH_WEST);
+    route(m, left, 5, MESH_EAST, MESH_RAMP);
+    T_OK(mesh_input_queue(m, left, 0, 5));
+    T_OK(mesh_task(m, left, 8, too_many_rows, MESH_LOW));
+    T_OK(mesh_start(m, left, 8));
+    expect(&m, mesh_run(m, &stats), WSC_USAGE,
+           "PE (0, 0): fmovs: a length beyond 0 to 65535 or a stride beyond 32767");
+}
