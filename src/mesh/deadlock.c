@@ -109,14 +109,25 @@ static bool control_is_first(const struct mesh_pe *pe, int queue)
     return q->n && q->entry[q->head] & MESH_CONTROL_BIT;
 }
 
+/* The threads of a PE that have to end. A data-triggered operation may wait for data for ever,
+ * unless it is all that the rest of a task can wait for. */
+static unsigned unfinished(const struct mesh_pe *pe)
+{
+    unsigned triggered = 0;
+    for (unsigned set = pe->threads; set; set &= set - 1)
+        if (mesh_trigger_waits(mesh_thread_of(pe->region, pe, __builtin_ctz(set))))
+            triggered |= set & -set;
+    const unsigned others = pe->threads & ~triggered;
+    return others || pe->next_todo == pe->n_todo ? others : triggered;
+}
+
 /* Set @p w to what PE @p i waits for: that of its first thread that cannot continue. False when no
  * thread waits. */
 static bool waits(struct mesh *m, int64_t i, struct wait *w)
 {
     const struct mesh_pe *pe = &m->pe[i];
-    for (unsigned set = pe->threads; set; set &= set - 1) {
+    for (unsigned set = unfinished(pe); set; set &= set - 1) {
         const struct mesh_thread *t = mesh_thread_of(pe->region, pe, __builtin_ctz(set));
-        if (mesh_trigger_waits(t)) continue;
         w->sends = t->out != MESH_NONE && is_full(mesh_queue_of(pe, MESH_N_IN + t->out));
         if (!w->sends && t->in == MESH_NONE) continue;
         w->colour = mesh_queue_of(pe, w->sends ? MESH_N_IN + t->out : t->in)->colour;
@@ -259,20 +270,11 @@ static enum wsc_err check_router(struct mesh *m, int64_t i)
         m->pe[i].x, m->pe[i].y, n_held(m, i, colour), colour, m->pe[at].x, m->pe[at].y);
 }
 
-/* True when an operation of the PE runs, or waits for something other than the data that may start
- * it. */
-static bool has_operations(const struct mesh_pe *pe)
-{
-    for (unsigned set = pe->threads; set; set &= set - 1)
-        if (!mesh_trigger_waits(mesh_thread_of(pe->region, pe, __builtin_ctz(set)))) return true;
-    return false;
-}
-
 /* True when a task, an operation, scalar code or a wavelet of PE @p i has not finished. */
 static bool is_busy(const struct mesh *m, int64_t i)
 {
     const struct mesh_pe *pe = &m->pe[i];
-    return has_operations(pe) || pe->in_used || pe->out_used ||
+    return unfinished(pe) || pe->in_used || pe->out_used ||
            pe->waits_until > m->config.max_cycles || pe->next_todo < pe->n_todo ||
            pe->activated & ~pe->blocked || m->router[i].waiting;
 }
@@ -292,12 +294,8 @@ static int64_t busy_source(const struct mesh *m, bool own)
 bool mesh_is_left(struct mesh *m)
 {
     const struct mesh_region *first = &m->region[m->own], *last = first + m->n_own - 1;
-    struct wait w;
-    for (int64_t i = first->first; i < last->first + last->n_pes; i++) {
-        const struct mesh_pe *pe = &m->pe[i];
-        if (pe->in_used || pe->out_used || pe->activated || m->router[i].waiting) return true;
-        if (pe->threads && waits(m, i, &w)) return true;
-    }
+    for (int64_t i = first->first; i < last->first + last->n_pes; i++)
+        if (is_busy(m, i) || m->pe[i].activated) return true;
     return busy_source(m, true) >= 0;
 }
 

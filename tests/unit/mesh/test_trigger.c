@@ -71,7 +71,7 @@ static void add_end(struct binding *b)
 }
 
 /* One PE whose vector v has the elements 10 v + 1 .. 10 v + 4; sums begin as 100. */
-static void binding_init(struct binding *b, int n)
+static void binding_with(struct binding *b, int n, mesh_task_fn first)
 {
     float numbers[MOST * N], sums[MOST * N];
     memset(b, 0, sizeof *b);
@@ -87,7 +87,12 @@ static void binding_init(struct binding *b, int n)
     route(&b->scene, at(0, 0), DATA, MESH_NORTH, MESH_RAMP);
     hears(&b->scene, at(0, 0), 0, DATA, NULL);
     task(&b->scene, at(0, 0), DONE, next);
-    starts(&b->scene, at(0, 0), bind);
+    starts(&b->scene, at(0, 0), first);
+}
+
+static void binding_init(struct binding *b, int n)
+{
+    binding_with(b, n, bind);
 }
 
 static void feed(struct binding *b)
@@ -101,6 +106,33 @@ static void expect_sum(struct binding *b, int accumulator, int element, float va
     ok(mesh_copy_out(b->scene.m, at(0, 0), SUMS + 4 * (accumulator * N + element), &got,
                      sizeof got));
     T_NEAR(got, value, 0);
+}
+
+/* Binds an operation, then requests something that waits for its end. */
+static enum wsc_err bind_and_wait(struct mesh_pe *pe, uint32_t data)
+{
+    struct binding *b = mesh_user(pe);
+    TRY(bind(pe, data));
+    if (b->most_bound == 0) return mesh_join(pe, b->trigger.thread);
+    if (b->most_bound == 1) return bind(pe, data);
+    return mesh_issue(pe, &(struct mesh_op){.code = MESH_FMOVS,
+                                            .thread = b->trigger.thread,
+                                            .dst = mesh_mem(SUMS, 1),
+                                            .a = mesh_float(1)});
+}
+
+TEST(mesh_trigger, a_task_that_waits_for_data_that_never_come)
+{
+    for (int how = 0; how < 3; how++) {
+        struct binding b;
+        binding_with(&b, 8, bind_and_wait);
+        for (int i = 0; i < 4; i++)
+            add_number(&b, 1);
+        feed(&b);
+        b.most_bound = how;
+        scene_fails(&b.scene, WSC_DEADLOCK,
+                    "mesh: deadlock in cycle 25: 1 PE waits: PE (0, 0) waits for colour 1");
+    }
 }
 
 TEST(mesh_trigger, a_wavelet_starts_a_multiply_add_and_fractions_of_the_wait_add_up)
