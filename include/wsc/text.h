@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /** A growing text; all zero is an empty one.  Its memory is counted under the tag "base".  It grows
  *  by half of its size, so that a text of n bytes costs O(n) copies.  Not to be copied while it
@@ -36,6 +37,8 @@ void wsc_text_free(struct wsc_text *t);
  *  is empty after it, and after a failure (WSC_NOMEM of any earlier append), when *@p out is NULL.
  *  A text that is not taken is released with wsc_text_free(). */
 enum wsc_err wsc_text_take(struct wsc_text *t, char **out) WSC_CHECKED;
+/** The ending of a regular noun after the number @p n: "" for 1, else "s"; static. */
+const char *wsc_plural(int64_t n);
 /** True when @p text ends with @p ending, or is equal to it. */
 bool wsc_ends_with(const char *text, const char *ending);
 #endif

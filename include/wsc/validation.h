@@ -133,6 +133,8 @@ enum wsc_err validation_figures_read(const char *path, struct validation_figure 
  *  global_batch for train_input.batch_size. Such an override has no effect on rows. NULL: no such
  *  column. */
 const char *validation_column_of_key(const char *set);
+/** Append the neutral values of the constants that may be fitted: "wafer.stage_latency 0, ...". */
+void validation_neutral_words(struct wsc_text *t);
 /** Speed error of the prediction @p predicted, in the unit of @p figure: predicted / published - 1
  *  in speed, positive: too fast. For a time the ratio is inverted. NaN for a bound and for a figure
  *  of 0. */

@@ -66,16 +66,19 @@ static void print_made(const struct data_make *m, const struct data_made *made)
     if (made->n_resumed)
         (void)printf("resumed an interrupted run after %lld tokens\n", (long long)made->n_resumed);
     if (made->n_ignored)
-        (void)printf("left out %lld files whose ending is not known\n", (long long)made->n_ignored);
-    (void)printf("%lld bytes, %lld training samples, %lld held out, %lld tokens each\n",
-                 (long long)made->n_bytes, (long long)made->n_samples[DATA_TRAIN],
+        (void)printf("left out %lld file%s whose ending is not known\n", (long long)made->n_ignored,
+                     wsc_plural(made->n_ignored));
+    const int64_t n_trained = made->n_samples[DATA_TRAIN];
+    (void)printf("%lld bytes, %lld training sample%s, %lld held out, %lld tokens each\n",
+                 (long long)made->n_bytes, (long long)n_trained, wsc_plural(n_trained),
                  (long long)n_held, (long long)m->T);
-    (void)printf("%lld documents in %lld files, %lld of them empty, %lld tokens\n",
-                 (long long)made->n_documents, (long long)made->n_files, (long long)made->n_empty,
+    (void)printf("%lld document%s in %lld file%s, %lld of them empty, %lld tokens\n",
+                 (long long)made->n_documents, wsc_plural(made->n_documents),
+                 (long long)made->n_files, wsc_plural(made->n_files), (long long)made->n_empty,
                  (long long)made->n_tokens);
     if (made->n_further)
-        (void)printf("left out %lld further answers; the first one of a question is learned\n",
-                     (long long)made->n_further);
+        (void)printf("left out %lld further answer%s; the first one of a question is learned\n",
+                     (long long)made->n_further, wsc_plural(made->n_further));
     (void)printf("vocabulary %lld", (long long)made->vocab_size);
     if (made->unigram_entropy_nats > 0)
         (void)printf(", unigram entropy %.4f nats per token", made->unigram_entropy_nats);

@@ -53,9 +53,10 @@ void app_doctor_program(struct app_finding *f)
     app_found(f, "%s, files %s", out_version(), app_find_place());
     if (!params || !machines || !figures)
         app_advise(f, APP_DOCTOR_WARNING,
-                   "%s%s%s are not %s: set WSC_DATA_DIR to PREFIX/share/wsc or a source tree",
-                   params ? "" : "params ", machines ? "" : "machines ",
-                   figures ? "" : "published figures", app_find_place());
+                   "not %s: %s%s%s%s%s; set WSC_DATA_DIR to PREFIX/share/wsc or a source tree",
+                   app_find_place(), params ? "" : "params",
+                   params || (machines && figures) ? "" : ", ", machines ? "" : "machines",
+                   machines || figures ? "" : ", ", figures ? "" : "published figures");
 }
 
 void app_doctor_products(struct app_finding *f)

@@ -245,8 +245,8 @@ enum wsc_err app_params_template(const char *family, const char *size, char **te
     else if (*path)
         rc = read_template(path, text);
     else
-        rc = wsc_err_hint(WSC_RAISE(WSC_USAGE, "--template %s %s: no params file of that model",
-                                    family, size ? size : ""),
+        rc = wsc_err_hint(WSC_RAISE(WSC_USAGE, "--template %s%s%s: no params file of that model",
+                                    family, size ? " " : "", size ? size : ""),
                           "wsc params --template list lists the families and sizes");
     free_list(list, n);
     return rc;

@@ -69,6 +69,11 @@ enum wsc_err wsc_text_take(struct wsc_text *t, char **out)
     return rc;
 }
 
+const char *wsc_plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 bool wsc_ends_with(const char *text, const char *ending)
 {
     const size_t n = strlen(text), length = strlen(ending);

@@ -64,7 +64,7 @@ void job_payload_log(const struct job_payload *p)
 {
     const struct stream_carried all = total_of(p, false), ranks = total_of(p, true);
     char bytes[32], dense[32];
-    if (!p->n || !p->sparse) return;
+    if (!p->n || !p->sparse || !all.dense_weights) return;
     out_si_unit(bytes, sizeof bytes, (double)all.weights, "B");
     out_si_unit(dense, sizeof dense, (double)all.dense_weights, "B");
     WSC_INFO("Weights on all links: %s, %.3f times those of dense weights, %s", bytes,
@@ -94,6 +94,7 @@ static enum wsc_err print_sparse(const struct job_payload *p)
 
 enum wsc_err job_payload_print(const struct job_payload *p)
 {
+    if (!total_of(p, false).dense_gradients) return WSC_OK; /* no step was run */
     say_gradients(p);
     return p->sparse ? print_sparse(p) : WSC_OK;
 }

@@ -229,7 +229,7 @@ const struct kernels_row kernels_feature_rows[] = {
      .bound = kernels_norm_bound,
      .host = norm_host},
     {.name = "rmsnorm",
-     .summary = "the same without the mean",
+     .summary = "root mean square norm: scales rows without subtracting their mean",
      KERNELS_OPERATION("--features --pass", NORM_PARTS, kernels_feature_shapes),
      .gradient = true,
      .sizes = rmsnorm_sizes,

@@ -55,7 +55,7 @@ enum wsc_err report_exhibit_rows(struct report_cells *c, const struct validation
 {
     static const char *const kind[] = {[VALIDATION_KIND_CALIBRATION] = "fitted",
                                        [VALIDATION_KIND_VALIDATION] = "predicted",
-                                       [VALIDATION_KIND_CONTEXT] = "not compared"};
+                                       [VALIDATION_KIND_CONTEXT] = "context"};
     static const char *const head[] = {"row",       "systems",   "batch", "unit",
                                        "published", "predicted", "error", "accepted",
                                        "within",    "90 % band", "kind",  "release"};
@@ -99,12 +99,14 @@ enum wsc_err report_exhibit_context(struct report_cells *c, const struct validat
 
 enum wsc_err report_exhibit_points(struct report_cells *c, const struct validation_reproduced *r)
 {
-    static const char *const head[] = {"model",    "systems",   "batch",      "micro-batch", "step",
-                                       "tokens/s", "90 % band", "efficiency", "of peak",     ""};
+    static const char *const head[] = {"model",    "systems",   "batch", "micro-batch", "step",
+                                       "tokens/s", "90 % band", "MFU",   "efficiency",  ""};
+    /* Curves against the batch are of one system, whose efficiency is 1. */
+    const bool by_systems = r->exhibit->picture == VALIDATION_SYSTEMS;
     int n = 0;
     for (int k = 0; k < r->n_curves; k++)
         n += r->curve[k].n;
-    TRY(begin(c, head, "lrrrrrrrrl", n));
+    TRY(begin(c, head, by_systems ? "lrrrrrrrrl" : "lrrrrrrr", n));
     for (int k = 0; k < r->n_curves; k++) {
         const struct validation_curve *curve = &r->curve[k];
         for (int i = 0; i < curve->n; i++) {
@@ -124,8 +126,9 @@ enum wsc_err report_exhibit_points(struct report_cells *c, const struct validati
             put(c, 6, "%s..%s%s", out_change(low, 1, curve->below[i] - 1),
                 out_change(high, 1, curve->above[i] - 1),
                 report_band_machines(curve->n_machines[i], machines));
-            put(c, 7, "%.2f %%", 100 * row->efficiency);
-            put(c, 8, "%.1f %%", 100 * row->mfu);
+            put(c, 7, "%.1f %%", 100 * row->mfu);
+            if (!by_systems) continue;
+            put(c, 8, "%.2f %%", 100 * row->efficiency);
             put(c, 9, "%s", measured && row->num_csx > measured ? "projected" : "");
         }
     }

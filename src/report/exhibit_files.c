@@ -93,14 +93,19 @@ static WSC_CHECKED enum wsc_err print_cells(const struct report_cells *c)
 enum wsc_err report_reproduction_print(const struct validation_reproduction *r)
 {
     for (int i = 0; i < r->n; i++) {
-        struct report_cells rows = {0}, points = {0};
+        struct report_cells rows = {0}, points = {0}, context = {0};
         (void)printf("%s%s: %s\n", i ? "\n" : "", r->item[i].exhibit->id, r->item[i].title);
         enum wsc_err rc = report_exhibit_rows(&rows, &r->item[i]);
         if (!rc && rows.n_rows) rc = print_cells(&rows);
         if (!rc) rc = report_exhibit_points(&points, &r->item[i]);
         if (!rc && points.n_rows) rc = print_cells(&points);
+        /* Rows without a prediction are shown where an exhibit has no others. */
+        if (!rc && !rows.n_rows && !points.n_rows)
+            rc = report_exhibit_context(&context, &r->item[i]);
+        if (!rc && context.n_rows) rc = print_cells(&context);
         report_cells_fini(&rows);
         report_cells_fini(&points);
+        report_cells_fini(&context);
         if (rc) return rc;
     }
     return WSC_OK;

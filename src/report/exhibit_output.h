@@ -29,7 +29,7 @@ void report_cells_fini(struct report_cells *c);
  *  give in fractions of the page: data and settings go to @p data, the plots to @p plot. */
 void report_exhibit_plot(const struct validation_reproduced *r, struct wsc_text *data,
                          struct wsc_text *plot);
-/** Whether there is anything to draw: a predicted row or a curve. */
+/** Whether there is anything to draw: a predicted row other than a bound, or a curve. */
 bool report_exhibit_drawn(const struct validation_reproduced *r);
 /** Draw `<id>.svg` and `<id>.png`, if there is anything to draw. */
 enum wsc_err report_exhibit_draw(const char *dir,
@@ -37,7 +37,7 @@ enum wsc_err report_exhibit_draw(const char *dir,
 /** reproduction.html, with the pictures of @p dir inside. */
 enum wsc_err report_exhibits_page(const char *dir,
                                   const struct validation_reproduction *r) WSC_CHECKED;
-/** reproduction.pdf: a page for each exhibit. */
+/** reproduction.pdf: a page for each exhibit, and more of them for long tables. */
 enum wsc_err report_exhibits_pdf(const char *dir,
                                  const struct validation_reproduction *r) WSC_CHECKED;
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes reproduction.pdf with gnuplot. Each exhibit has a page with the picture above and its
- * table below, in a monospaced font; long tables continue on further pages. */
+ * tables below, in a monospaced font. Long tables continue on further pages, each with the title
+ * and the heads of the columns. */
 #include "exhibit_output.h"
 
 #include <string.h>
@@ -11,8 +12,9 @@ static const double TOP = 0.97;
 
 struct page {
     struct wsc_text *t;
-    int label, line; /* next label; lines that are used on this page */
-    bool open;       /* something is on it */
+    int label, line;   /* next label; lines that are used on this page */
+    bool open;         /* something is on it */
+    const char *title; /* of the exhibit */
 };
 
 /* Height of a line of the page, from its bottom as a fraction. */
@@ -87,18 +89,31 @@ static void row_line(const struct report_cells *c, int k, const int *width,
     if (used > MOST_BYTES) line[MOST_BYTES] = '\0';
 }
 
+/* A page for more rows of the exhibit. */
+static void continue_page(struct page *p)
+{
+    char title[256];
+    (void)snprintf(title, sizeof title, "%.230s (continued)", p->title);
+    show_labels(p);
+    new_page(p);
+    put_line(p, title, "DejaVu Sans Bold,10");
+    p->line++;
+}
+
 static void add_rows(struct page *p, const struct report_cells *c)
 {
+    static const char font[] = "DejaVu Sans Mono,6.5";
+    char head[REPORT_CELL_COLUMNS * REPORT_CELL_SIZE];
     int width[REPORT_CELL_COLUMNS] = {0};
     widths_of(c, width);
-    for (int k = -1; k < c->n_rows; k++) {
+    row_line(c, -1, width, head);
+    for (int k = 0; k < c->n_rows; k++) {
         char line[REPORT_CELL_COLUMNS * REPORT_CELL_SIZE];
+        const bool full = p->line > LINES - 4 - !k;
+        if (full) continue_page(p);
+        if (!k || full) put_line(p, head, font);
         row_line(c, k, width, line);
-        if (p->line > LINES - 4) {
-            show_labels(p);
-            new_page(p);
-        }
-        put_line(p, line, "DejaVu Sans Mono,6.5");
+        put_line(p, line, font);
     }
     p->line++;
 }
@@ -161,6 +176,7 @@ static WSC_CHECKED enum wsc_err add_exhibit(struct page *p, const struct validat
                  (double)(PICTURE_LINES - 1) / LINES, plot.bytes ? plot.bytes : "");
     p->t->failed = p->t->failed || plot.failed;
     wsc_text_free(&plot);
+    p->title = r->title;
     put_line(p, r->title, "DejaVu Sans Bold,10");
     p->line++;
     add_note(p, note);

@@ -183,7 +183,7 @@ static void plot_panel(struct wsc_text *t, const struct validation_reproduced *r
                          name, k, k < r->n_curves ? report_plot_colour(k) : 0x666666U);
     if (column == 2) {
         add_key(t, COMPARED, "published");
-        if (shows_others(r)) add_key(t, NOT_COMPARED, "published, not compared");
+        if (shows_others(r)) add_key(t, NOT_COMPARED, "published, context");
         if (goes_beyond(r))
             wsc_text_add(t, ", \\\n  keyentry with linespoints lw 2 pt 6 dt (6,5) lc rgb '#666666' "
                             "title 'beyond what was measured'");
@@ -276,21 +276,61 @@ static void plot_batches(const struct validation_reproduced *r, struct wsc_text 
 
 /* ---- ratios ---------------------------------------------------------------------------------- */
 
-/* Position, ratio of speeds, ends of what the row accepts; of kind context the ratio alone. */
+/* Ratio of speeds, and the ends of what the row accepts; of kind context the ratio alone. */
+struct ratio {
+    double y, low, high;
+};
+
+/* False for a row that has no ratio: a bound. It is in the table alone. */
+static bool ratio_of(const struct validation_prediction *p, struct ratio *out)
+{
+    const struct validation_figure *f = p->ref;
+    const bool accepts = f->kind != VALIDATION_KIND_CONTEXT;
+    const double y = validation_speed(f, p->predicted);
+    const double a = accepts ? validation_speed(f, f->low) : y;
+    const double b = accepts ? validation_speed(f, f->high) : y;
+    *out = (struct ratio){y, fmin(a, b), fmax(a, b)};
+    return isfinite(y) && isfinite(a) && isfinite(b);
+}
+
+/* The rows of one kind, each at its position among all rows that are drawn. */
 static void add_ratios(struct wsc_text *t, const struct validation_reproduced *r,
                        enum validation_kind kind)
 {
+    struct ratio ratio;
+    int position = 0;
     wsc_text_add(t, "$%s << EOD\n", validation_kind_name(kind));
     for (int i = 0; i < r->n_rows; i++) {
-        const struct validation_figure *f = r->row[i]->ref;
-        const double y = validation_speed(f, r->row[i]->predicted);
-        const bool accepts = kind != VALIDATION_KIND_CONTEXT;
-        const double a = accepts ? validation_speed(f, f->low) : y;
-        const double b = accepts ? validation_speed(f, f->high) : y;
-        if (f->kind != kind || !isfinite(y) || !isfinite(a) || !isfinite(b)) continue;
-        wsc_text_add(t, "%d %.9g %.9g %.9g\n", i + 1, y, fmin(a, b), fmax(a, b));
+        if (!ratio_of(r->row[i], &ratio)) continue;
+        position++;
+        if (r->row[i]->ref->kind == kind)
+            wsc_text_add(t, "%d %.9g %.9g %.9g\n", position, ratio.y, ratio.low, ratio.high);
     }
     wsc_text_add(t, "EOD\n");
+}
+
+static int count_ratios(const struct validation_reproduced *r)
+{
+    struct ratio ratio;
+    int n = 0;
+    for (int i = 0; i < r->n_rows; i++)
+        n += ratio_of(r->row[i], &ratio);
+    return n;
+}
+
+/* The rows that are drawn, by their ids. */
+static void add_ratio_tics(struct wsc_text *t, const struct validation_reproduced *r)
+{
+    struct ratio ratio;
+    int position = 0;
+    wsc_text_add(t, "set xtics rotate by 60 right (");
+    for (int i = 0; i < r->n_rows; i++) {
+        if (!ratio_of(r->row[i], &ratio)) continue;
+        wsc_text_add(t, "%s", position ? ", " : "");
+        out_text_gnuplot(t, r->row[i]->ref->id);
+        wsc_text_add(t, " %d", ++position);
+    }
+    wsc_text_add(t, ")\n");
 }
 
 static void plot_ratios(const struct validation_reproduced *r, struct wsc_text *data,
@@ -304,16 +344,12 @@ static void plot_ratios(const struct validation_reproduced *r, struct wsc_text *
                  "unset logscale\nset format y '%%g'\nset boxwidth 0.5\nunset xlabel\n"
                  "set ylabel 'predicted / published speed'\nset lmargin 11\nset rmargin 28\n"
                  "set bmargin 13\nset yrange [*<0.7:1.3<*]\nset xrange [0.4:%d.6]\n"
-                 "set origin X0,Y0\nset size W,H\nset xtics rotate by 60 right (",
-                 r->n_rows);
-    for (int i = 0; i < r->n_rows; i++) {
-        wsc_text_add(plot, "%s", i ? ", " : "");
-        out_text_gnuplot(plot, r->row[i]->ref->id);
-        wsc_text_add(plot, " %d", i + 1);
-    }
+                 "set origin X0,Y0\nset size W,H\n",
+                 count_ratios(r));
+    add_ratio_tics(plot, r);
     wsc_text_add(
         plot,
-        ")\nplot 1 with lines lw 1 lc rgb '#666666' notitle, \\\n"
+        "plot 1 with lines lw 1 lc rgb '#666666' notitle, \\\n"
         "  $calibration using 1:3:3:4:4 with candlesticks fs solid 0.25 noborder lc rgb '#E69F00' "
         "title 'accepted, fitted', \\\n"
         "  $validation using 1:3:3:4:4 with candlesticks fs solid 0.25 noborder lc rgb '#56B4E9' "
@@ -321,7 +357,7 @@ static void plot_ratios(const struct validation_reproduced *r, struct wsc_text *
         "  $calibration using 1:2 with points pt 6 ps 1.4 lw 2 lc rgb '#D55E00' title 'fitted', "
         "\\\n"
         "  $validation using 1:2 with points pt 7 ps 1.2 lc rgb '#0072B2' title 'predicted', \\\n"
-        "  $context using 1:2 with points pt 8 ps 1.2 lw 2 lc rgb '#888888' title 'not compared'\n"
+        "  $context using 1:2 with points pt 8 ps 1.2 lw 2 lc rgb '#888888' title 'context'\n"
         "set xtics norotate\nset bmargin\n");
 }
 
@@ -342,7 +378,7 @@ void report_exhibit_plot(const struct validation_reproduced *r, struct wsc_text 
 
 bool report_exhibit_drawn(const struct validation_reproduced *r)
 {
-    return r->n_rows || r->n_curves;
+    return count_ratios(r) || r->n_curves;
 }
 
 enum wsc_err report_exhibit_draw(const char *dir, const struct validation_reproduced *r)

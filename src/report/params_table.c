@@ -67,8 +67,8 @@ static void print_attention(const struct job_description *r)
     const struct zoo_model *m = &r->params->model;
     const char *position = position_of(m);
     line("attention");
-    (void)printf("%lld heads of %lld, %lld of keys and values; positions: %s",
-                 (long long)m->num_heads, (long long)r->model->head_dim,
+    (void)printf("%lld head%s of %lld, %lld of keys and values; positions: %s",
+                 (long long)m->num_heads, wsc_plural(m->num_heads), (long long)r->model->head_dim,
                  (long long)m->num_kv_groups, position ? position : "none");
     if (m->position_embedding_type == ZOO_POSITION_ROTARY)
         (void)printf(", %lld dimensions of a head", (long long)m->rotary_dim);
@@ -307,7 +307,7 @@ static enum wsc_err print_plan(const struct job_description *d)
                  "  of each sequence     %s go to the activation servers\n",
                  d->evaluates ? "of the evaluation " : "", c->net->topology->n_wafers,
                  c->hw.cluster->name, plan->lanes, (long long)plan->micro_batch,
-                 plan->micro_batch == 1 ? "" : "s", (long long)d->batch.n_micro,
+                 wsc_plural(plan->micro_batch), (long long)d->batch.n_micro,
                  plan->recompute ? "on" : "off", kept, have, spilled);
     const struct zoo_input *in = d->evaluates ? &d->params->eval_input : &d->params->train_input;
     if (in->use_vsl) (void)printf("  packed texts         take the time of whole sequences\n");

@@ -77,8 +77,8 @@ static enum wsc_err print_row(const struct report_scaling *s, int i)
                                        "dense gradient", "speedup",  "FLOP ratio",
                                        "1 / density",    "time",     "time, dense gradient"};
     struct out_table *table;
-    (void)printf("\n%s on %lld systems against the sparsity of its weights\n", s->row[i].model,
-                 (long long)s->row[i].num_csx);
+    (void)printf("\n%s on %lld system%s against the sparsity of its weights\n", s->row[i].model,
+                 (long long)s->row[i].num_csx, wsc_plural(s->row[i].num_csx));
     TRY(out_table_new(&table, s->n_trainings ? "rrrrrrrrr" : "rrrrrrr", head));
     for (int k = 0; k < s->n_varied; k++) {
         const struct point p = point_of(s, k, i);
@@ -105,11 +105,12 @@ enum wsc_err report_sparsity_print(const struct report_scaling *s)
     for (int i = 0; i < s->n_rows; i++)
         if (i + 1 == s->n_rows || strcmp(s->row[i].model, s->row[i + 1].model) != 0)
             TRY(print_row(s, i));
-    (void)printf("  dense gradient: all results of weight gradients are computed "
-                 "(wafer.sparse_gradient); neither way is documented\n"
-                 "  FLOP ratio: dense equivalent over useful ones; 1 / density: zeros take "
-                 "nothing%s\n",
-                 s->n_trainings ? "; time: of the steps alone" : "");
+    (void)printf("  dense gradient: speedup if the wafer computes gradients of pruned weights too "
+                 "(wafer.sparse_gradient);\n"
+                 "    which of the two the real machine does is not published\n"
+                 "  FLOP ratio: dense equivalent over useful ones\n"
+                 "  1 / density: speedup if zeros cost no time\n%s",
+                 s->n_trainings ? "  time: of the steps alone\n" : "");
     return WSC_OK;
 }
 
@@ -119,8 +120,25 @@ static void add_points(struct wsc_text *t, const struct report_scaling *s, int i
     wsc_text_add(t, "$s << EOD\n");
     for (int k = 0; k < s->n_varied; k++) {
         const struct point p = point_of(s, k, i);
-        wsc_text_add(t, "%.9g %.9g %.9g %.9g %.9g\n", s->varied[k].value, speedup(&p, p.sampled),
-                     speedup(&p, p.all), flop_ratio(&p), 1 / p.density);
+        wsc_text_add(t, "%.9g %.9g %.9g %.9g\n", s->varied[k].value, speedup(&p, p.sampled),
+                     speedup(&p, p.all), flop_ratio(&p));
+    }
+    wsc_text_add(t, "EOD\n");
+}
+
+/* 1 / density is a curve between the swept values too: sampled evenly, up to the top of the
+ * picture. */
+static void add_ideal(struct wsc_text *t, const struct report_scaling *s, double most)
+{
+    enum { SAMPLES = 100 };
+    double end = 0;
+    for (int k = 0; k < s->n_varied; k++)
+        end = fmax(end, s->varied[k].value);
+    end = fmin(end, 1 - 1 / most);
+    wsc_text_add(t, "$ideal << EOD\n");
+    for (int i = 0; i <= SAMPLES; i++) {
+        const double zeros = end * i / SAMPLES;
+        wsc_text_add(t, "%.9g %.9g\n", zeros, 1 / (1 - zeros));
     }
     wsc_text_add(t, "EOD\n");
 }
@@ -134,8 +152,9 @@ enum wsc_err report_sparsity_draw(const char *dir, const struct report_scaling *
         last++;
     const struct point end = point_of(s, s->n_varied - 1, last);
     const double most = 1.3 * fmax(flop_ratio(&end), fmax(speedup(&end, end.sampled), 1.5));
-    (void)snprintf(title, sizeof title, "%.60s on %lld systems: speedup against sparsity",
-                   s->row[last].model, (long long)s->row[last].num_csx);
+    (void)snprintf(title, sizeof title, "%.60s on %lld system%s: speedup against sparsity",
+                   s->row[last].model, (long long)s->row[last].num_csx,
+                   wsc_plural(s->row[last].num_csx));
     wsc_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid\nset key left top\n"
                      "set title ");
     out_text_gnuplot(&t, title);
@@ -144,8 +163,9 @@ enum wsc_err report_sparsity_draw(const char *dir, const struct report_scaling *
                  "set yrange [0:%.9g]\n",
                  most);
     add_points(&t, s, last);
+    add_ideal(&t, s, most);
     out_gnuplot_output(&t, "sparsity",
-                       "plot $s using 1:5 with lines dt 2 lw 2 lc rgb '#888888' title '1 / "
+                       "plot $ideal using 1:2 with lines dt 2 lw 2 lc rgb '#888888' title '1 / "
                        "density', $s using 1:4 with lines lw 2 lc rgb '#009e73' title 'ratio of "
                        "FLOPs', $s using 1:2 with linespoints pt 7 lw 2 lc rgb '#0072b2' title "
                        "'gradients of non-zeros', $s using 1:3 with linespoints pt 5 lw 2 lc rgb "

@@ -256,7 +256,7 @@ enum wsc_err report_step_print(const struct timeline_step *a)
     out_step_time(time, sizeof time, a->step_time_ps);
     out_si(events, sizeof events, (double)a->n_events);
     (void)printf("\n%s: a step of %s on %lld system%s, %s events\n", a->model, time,
-                 (long long)a->num_csx, a->num_csx == 1 ? "" : "s", events);
+                 (long long)a->num_csx, wsc_plural(a->num_csx), events);
     TRY(print_modules(a));
     (void)printf("\n");
     TRY(print_parts(a));

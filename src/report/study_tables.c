@@ -230,7 +230,7 @@ static void add_rest(struct out_table *table, const struct scaling_sensitivity *
         high = fmax(high, fabs(s->constant[k].at_high[last] - 1));
     }
     out_table_cell(table, "%d other%s, all in sensitivity.csv", s->n - first,
-                   s->n - first == 1 ? "" : "s");
+                   wsc_plural(s->n - first));
     for (int column = 1; column <= 4; column++)
         out_table_cell(table, "%s", "");
     out_table_cell(table, "at most %.3f %%", 100 * low);

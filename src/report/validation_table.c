@@ -114,7 +114,7 @@ static void parts_head(struct cells *c)
 {
     static const char *const name[] = {
         "id",      "micro",  "lanes",   "step",   "products", "attention", "elementw.", "recomp.",
-        "latency", "jitter", "weights", "reduce", "bound.",   "input",     "of peak",   "neutral"};
+        "latency", "jitter", "weights", "reduce", "bound.",   "input",     "MFU",       "neutral"};
     c->n = 0;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         add(c, "%s", name[i]);
@@ -244,6 +244,13 @@ static WSC_CHECKED enum wsc_err put_parts(struct sink *s, const struct validatio
     return end(s);
 }
 
+static bool has_context(const struct validation_table *v)
+{
+    for (int i = 0; i < v->n_figures; i++)
+        if (v->figure[i].kind == VALIDATION_KIND_CONTEXT) return true;
+    return false;
+}
+
 static WSC_CHECKED enum wsc_err put_context(struct sink *s, const struct validation_table *v,
                                             struct cells *c)
 {
@@ -314,8 +321,11 @@ static void add_kind(struct wsc_text *t, const struct validation_table *v,
                      enum validation_kind kind, const char *what)
 {
     const struct summary s = summarise(v, kind);
-    wsc_text_add(t, "%d rows %s, %d of them outside their tolerance", s.n, what, s.outside);
-    if (s.n_measured)
+    wsc_text_add(t, "%d row%s %s, %d of them outside their tolerance", s.n, wsc_plural(s.n), what,
+                 s.outside);
+    if (s.n_measured == 1)
+        wsc_text_add(t, "; speed error of the one measurement among them: %.1f %%", 100 * s.worst);
+    else if (s.n_measured)
         wsc_text_add(
             t,
             "; speed error of the %d measurements among them: median %.1f %%, mean %.1f %%, "
@@ -326,22 +336,25 @@ static void add_kind(struct wsc_text *t, const struct validation_table *v,
 
 static void add_summary(struct wsc_text *t, const struct validation_table *v)
 {
+    const bool one = v->n_banded == 1;
     add_kind(t, v, VALIDATION_KIND_VALIDATION, "never fitted");
     add_kind(t, v, VALIDATION_KIND_CALIBRATION, "fitted");
     if (v->n_banded)
         wsc_text_add(
             t,
-            "%d of %d measurements that were never fitted (%.0f %%) lie inside the 90 %% band "
-            "of their prediction: spread by the uncertain constants, %.1f %% of the fitted "
-            "rows, %.1f %% between sites.\n",
-            v->n_inside, v->n_banded, 100.0 * v->n_inside / v->n_banded, 100 * v->fitted_deviation,
-            100 * v->site_deviation);
+            "%d of %d %s (%.0f %%) %s inside the 90 %% band of %s prediction: spread by the "
+            "uncertain constants, %.1f %% of the fitted rows, %.1f %% between sites.\n",
+            v->n_inside, v->n_banded,
+            one ? "measurement that was never fitted" : "measurements that were never fitted",
+            100.0 * v->n_inside / v->n_banded, one ? "lies" : "lie", one ? "its" : "their",
+            100 * v->fitted_deviation, 100 * v->site_deviation);
     for (int i = 0; i < v->n_calibrated; i++)
         wsc_text_add(t, "%s = %s: %s.\n", v->calibrated[i]->key, v->calibrated[i]->value,
                      v->calibrated[i]->source);
     if (!v->n_calibrated) wsc_text_add(t, "No constant of these machines is calibrated.\n");
-    wsc_text_add(t, "Neutral: no stage latency, an infinite update rate, kernels as the formulas "
-                    "say.\n");
+    wsc_text_add(t, "Neutral: ");
+    validation_neutral_words(t);
+    wsc_text_add(t, ".\n");
 }
 
 /* ---- stdout ---------------------------------------------------------------------------------- */
@@ -355,8 +368,10 @@ static WSC_CHECKED enum wsc_err print(const struct validation_table *v, struct c
     TRY(put_comparison(&s, v, c));
     (void)printf("\nWhat the predicted steps consist of, and their fraction of the peak\n");
     TRY(put_parts(&s, v, c));
-    (void)printf("\nNot judged\n");
-    TRY(put_context(&s, v, c));
+    if (has_context(v)) {
+        (void)printf("\nNot judged\n");
+        TRY(put_context(&s, v, c));
+    }
     add_summary(&words, v);
     enum wsc_err rc = wsc_text_check(&words);
     if (!rc) (void)printf("\n%s", words.bytes);
@@ -465,8 +480,10 @@ static WSC_CHECKED enum wsc_err add_markdown(struct wsc_text *t, const struct va
     TRY(put_comparison(&s, v, c));
     wsc_text_add(t, "\n## What the predicted steps consist of\n\n");
     TRY(put_parts(&s, v, c));
-    wsc_text_add(t, "\n## Not judged\n\n");
-    TRY(put_context(&s, v, c));
+    if (has_context(v)) {
+        wsc_text_add(t, "\n## Not judged\n\n");
+        TRY(put_context(&s, v, c));
+    }
     add_conditions(t, v);
     return wsc_text_check(t);
 }

@@ -74,6 +74,23 @@ enum wsc_err validation_set_neutral(struct hw_machine *machine)
     return WSC_OK;
 }
 
+void validation_neutral_words(struct wsc_text *t)
+{
+    const double endless = 1e18; /* more than any machine has */
+    int n;
+    const struct validation_fittable *f = validation_fittables(&n);
+    for (int i = 0; i < n; i++) {
+        struct hw_constant constant;
+        char value[48] = "0";
+        if (f[i].neutral >= endless)
+            (void)snprintf(value, sizeof value, "infinite");
+        else if (f[i].neutral > 0 && !hw_constant_find(f[i].path, &constant))
+            hw_constant_write(&constant, f[i].neutral, value, sizeof value);
+        wsc_text_add(t, "%s%s %s%s", i ? ", " : "", f[i].path, value,
+                     f[i].by_machine ? " (where it is calibrated)" : "");
+    }
+}
+
 /* ---- one row --------------------------------------------------------------------------------- */
 
 static enum wsc_err fill_parts(const struct validation_case *item, const struct scaling_row *row,

@@ -207,7 +207,9 @@ TEST(validate, points_are_predicted_beside_the_fitted_rows)
     T_EQ(r.status, 0);
     CU_ASSERT_PTR_NOT_NULL(
         strstr(r.err, ": products.md: of an earlier comparison, not of this one; hint: "));
-    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "1 rows never fitted"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "\n1 row never fitted"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "1 of 1 measurement that was never fitted (100 %) lies"));
+    CU_ASSERT_PTR_NULL(strstr(r.out, "Not judged"));
     spawn_free(&r);
     char dir_out[200];
     (void)snprintf(dir_out, sizeof dir_out, "%s/out", dir);

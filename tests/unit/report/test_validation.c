@@ -106,8 +106,8 @@ static void check_says(const char *text, const char *what)
 TEST(validation, tables_tell_errors_parts_and_what_was_fitted)
 {
     static const char fitted[] =
-        "1 rows fitted, 0 of them outside their tolerance; speed error of the 1 measurements among "
-        "them: median 21.9 %, mean 21.9 %, worst 21.9 %.";
+        "1 row fitted, 0 of them outside their tolerance; speed error of the one measurement among "
+        "them: 21.9 %.";
     static const char band[] =
         "3 of 4 measurements that were never fitted (75 %) lie inside the 90 % band of their "
         "prediction: spread by the uncertain constants, 8.0 % of the fitted rows, 14.0 % between "
@@ -127,7 +127,7 @@ TEST(validation, tables_tell_errors_parts_and_what_was_fitted)
                                        fitted,
                                        "64..256 (6 of 8 machines)",
                                        "- (0 of 8 machines)",
-                                       "1 rows never fitted, 1 of them outside their tolerance.\n",
+                                       "1 row never fitted, 1 of them outside their tolerance.\n",
                                        band,
                                        "wafer.stage_latency = 2 ms: fitted on something."};
     const char *text = case_capture(1, print);
