@@ -9,17 +9,29 @@
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
 #include <wsc/text.h>
+#include <wsc/validation.h>
 #include <wsc/zoo.h>
 
 #include <string.h>
 
-/* Files that come with the program: beside it, or below $WSC_DATA_DIR. */
+/* Files that come with the program: below $WSC_DATA_DIR, or beside the program in the layouts of
+ * shipped.c, an installation or the source tree. */
 static const char functions[] =
+    "_wsc_root() {\n"
+    "    local bin=$(readlink -f \"$(command -v \"$program\")\")\n"
+    "    bin=${bin%/*}\n"
+    "    if [ -n \"${WSC_DATA_DIR:-}\" ]; then echo \"$WSC_DATA_DIR\"\n"
+    "    elif [ -d \"$bin/../../../configs\" ]; then readlink -f \"$bin/../../..\"\n"
+    "    else echo \"$bin/../share/wsc\"; fi\n"
+    "}\n"
     "_wsc_shipped() { # params|cluster\n"
-    "    local root=${WSC_DATA_DIR:-}\n"
-    "    [ -n \"$root\" ] || root=$(readlink -f \"$(command -v \"$program\")\")\n"
-    "    [ -n \"${WSC_DATA_DIR:-}\" ] || root=${root%/*}/../share/wsc\n"
-    "    compgen -G \"$root/configs/$1/*.yaml\"\n"
+    "    compgen -G \"$(_wsc_root)/configs/$1/*.yaml\"\n"
+    "}\n"
+    "_wsc_exhibits() {\n"
+    "    local root=$(_wsc_root)\n"
+    "    cat \"$root/benchmarks/reference/exhibits.yaml\" \"$root/reference/exhibits.yaml\" "
+    "2>/dev/null |\n"
+    "        sed -n 's/^  - id: *//p'\n"
     "}\n"
     "_wsc_files() {\n"
     "    compopt -o filenames 2>/dev/null\n"
@@ -110,6 +122,17 @@ static void add_kernels(struct wsc_text *t)
     wsc_text_add(t, "'");
 }
 
+/* The constants that `wsc calibrate` may fit. */
+static void add_fittables(struct wsc_text *t)
+{
+    int n;
+    const char *const *path = validation_fittable_paths(&n);
+    wsc_text_add(t, "_wsc_items; list='");
+    for (int i = 0; i < n; i++)
+        wsc_text_add(t, "%s\n", path[i]);
+    wsc_text_add(t, "'");
+}
+
 /* Words without an option's name, and values of options, that other tables or the program know;
  * false when the row is none of these. */
 static bool add_known(struct wsc_text *t, const struct app_option *o)
@@ -130,8 +153,9 @@ static bool add_known(struct wsc_text *t, const struct app_option *o)
     else if (o->name && !strcmp(o->name, "fault"))
         wsc_text_add(t, "_wsc_fault");
     else if (o->name && !strcmp(o->name, "fit"))
-        wsc_text_add(t, "_wsc_items; list=$(printf %%s \"$_wsc_keys\" | "
-                        "sed -n 's/^cluster\\.\\(.*\\)=/\\1/p')");
+        add_fittables(t);
+    else if (o->arg && !strncmp(o->arg, "EXHIBIT", strlen("EXHIBIT")))
+        wsc_text_add(t, "list=$(_wsc_exhibits)");
     else
         return false;
     return true;

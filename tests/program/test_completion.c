@@ -53,6 +53,13 @@ TEST(completion, files_and_what_is_shipped)
 {
     expect("run --params configs/params/tiny_p", "configs/params/tiny_phases.yaml ");
     expect("inspect Mak", "Makefile ");
+    expect("reproduce gpt_epoch", "gpt_epoch_hours ");
+    expect("reproduce --only machines,bert_cl", "machines,bert_classification ");
+    expect("calibrate --fit wafer.s", "wafer.simd_fmachs wafer.stage_latency ");
+    CU_ASSERT(spawn_ok("bash -c 'eval \"$(\"$WSC\" help --completion bash)\"; cd /; "
+                       "COMP_WORDS=(\"$WSC\" scale --params \"\"); COMP_CWORD=3; _wsc 2>/dev/null; "
+                       "printf \"%%s\\n\" \"${COMPREPLY[@]}\"' | "
+                       "grep -q '/configs/params/gpt3_111m.yaml$'"));
     expect("convert --out inc", "include ");
     CU_ASSERT(spawn_ok("test \"$(WSC_DATA_DIR=$PWD bash -c 'eval \"$(\"$WSC\" help --completion "
                        "bash)\"; COMP_WORDS=(wsc run --cluster \"$PWD/configs/cluster/cs2_1\"); "
