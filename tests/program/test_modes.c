@@ -308,7 +308,7 @@ TEST(modes, evaluations_come_by_steps_or_fractions)
     static const struct {
         const char *frequency;
         int evaluations;
-    } row[] = {{"null", 1}, {"4", 2}, {"1", 6}, {"1.0", 1}, {"0.5", 2}, {"0.25", 3}, {"0", 0}};
+    } row[] = {{"null", 0}, {"4", 2}, {"1", 6}, {"1.0", 1}, {"0.5", 2}, {"0.25", 3}, {"0", 0}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct spawn_result r;
         spawn_run(&r,
