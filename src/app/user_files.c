@@ -125,13 +125,23 @@ void app_warn_of_whole_evaluations(const char *name, const struct zoo_params *pa
                 name);
 }
 
-/* True when @p path is a constant of the wafer that these kernels do without; a key that there is
- * not is reported with the file. */
+/* True when @p path is no key of a machine file, which is reported when the file is read. Faults
+ * are a list, not a key. */
+static bool is_unknown(const char *path)
+{
+    static const char faults[] = "faults";
+    char key[CONF_MAX_PATH];
+    (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(path, "="), path);
+    return strncmp(path, faults, strlen(faults)) != 0 &&
+           conf_keys_find(hw_machine_table(), key) < 0;
+}
+
+/* True when @p path is a constant of the wafer that these kernels do without. */
 static bool is_without_effect(const char *path, enum hw_kernels kernels)
 {
     char key[CONF_MAX_PATH];
     (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(path, "="), path);
-    return conf_keys_find(hw_machine_table(), key) >= 0 && !hw_kernels_read(kernels, key);
+    return !hw_kernels_read(kernels, key);
 }
 
 enum wsc_err app_refuse_cluster_sets(const struct app_config *c, enum hw_kernels kernels)
@@ -140,7 +150,7 @@ enum wsc_err app_refuse_cluster_sets(const struct app_config *c, enum hw_kernels
     for (int i = 0; i < c->n_sets; i++) {
         const char *text = c->set[i].text, *path = conf_set_cluster_path(text);
         const int n = (int)strcspn(text, "=");
-        if (!path) continue;
+        if (!path || is_unknown(path)) continue;
         if (strncmp(path, wafer, strlen(wafer)) != 0)
             return wsc_err_hint(WSC_RAISE(WSC_USAGE,
                                           "--set %.*s: has no effect on the kernels of one wafer",

@@ -1,0 +1,1 @@
+params --template gpt3

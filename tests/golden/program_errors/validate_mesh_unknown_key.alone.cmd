@@ -1,0 +1,1 @@
+validate --mesh --set cluster.foo=1
