@@ -64,14 +64,17 @@ static void add_option(struct wsc_text *text, const struct app_option *row, cons
                      (row->type == APP_FLAG ? *(const bool *)at : *name != NULL) ? "yes" : "no");
 }
 
-/* The kernel, the fabric, and every option on which cycles, values or what is watched may depend.
- */
+/* The kernel, the fabric, the machine with a hash of its values, and every option on which cycles,
+ * values or what is watched may depend. */
 static enum wsc_err describe_case(const struct app_mesh *o, struct wsc_text *text)
 {
     wsc_text_add(text, "%s%sfabric %dx%d", o->what, before_option, o->c.w, o->c.h);
     for (const struct app_option *row = app_options; row->commands; row++)
         if (row->commands == APP_ON_MESH && row->name && !row->take && !row->is_of_host)
             add_option(text, row, o);
+    const struct hw_machine *machine = o->c.hw->cluster;
+    wsc_text_add(text, "%smachine %s %016llx", before_option, machine->name,
+                 (unsigned long long)machine->hash);
     return wsc_text_check(text);
 }
 

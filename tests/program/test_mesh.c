@@ -501,6 +501,24 @@ TEST(mesh, other_and_damaged_snapshots_are_refused)
     refused(1, "No such file", words, bad);
 }
 
+/* A machine file of which one constant differs. */
+TEST(mesh, a_snapshot_of_another_machine_is_refused)
+{
+    static const char *const words = "gelu --fabric 3x2 --features 9 --arch wse3";
+    const char *file = job_path("mesh_machine.h5");
+    const char *root = job_path("mesh_root");
+    struct spawn_result r;
+    CU_ASSERT_FATAL(spawn_ok("\"$WSC\" mesh %s --snapshot %s --every 60", words, file));
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && cp -r configs %s && "
+                             "sed -i 's/875 MHz/876 MHz/' %s/configs/cluster/cs3.yaml",
+                             root, root, root));
+    spawn_run(&r, "WSC_DATA_DIR=%s \"$WSC\" mesh %s --resume %s", root, words, file);
+    T_EQ(r.status, 2);
+    CU_ASSERT(strstr(r.err, "a snapshot of a run with --machine CS-3 ") != NULL);
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("\"$WSC\" mesh %s --resume %s", words, file));
+}
+
 /* Options after a value of more than 1024 bytes count too, and so does the end of the value. */
 TEST(mesh, snapshots_of_long_cases_are_told_apart)
 {
