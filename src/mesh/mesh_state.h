@@ -160,7 +160,9 @@ struct mesh_armed {
     uint8_t carry;                              /* part of `wait` carried over to the next one */
     bool until_control, indexed, writes, alike; /* alike: sums and vectors have equal steps */
     bool has_index;
+    uint8_t unused[6]; /* 0 in the place of padding, which snapshots would store with any value */
 };
+_Static_assert(sizeof(struct mesh_armed) == sizeof(struct mesh_thread) + 40, "no padding");
 /* True when a data-triggered operation waits for a wavelet; such a thread does not make its PE
  * busy. */
 static inline bool mesh_trigger_waits(const struct mesh_thread *t)

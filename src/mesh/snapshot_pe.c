@@ -138,7 +138,15 @@ static enum wsc_err op_state(struct mesh_stream *s, struct mesh_region *r, struc
     struct mesh_op copy = {.code = 0};
     WSC_CHECK(mesh_stream_reads(s) || *op, "an operation that is written");
     if (!mesh_stream_reads(s)) copy = **op;
-    MESH_STREAM(s, copy);
+    MESH_STREAM(s, copy.code);
+    MESH_STREAM(s, copy.thread);
+    MESH_STREAM(s, copy.activate);
+    MESH_STREAM(s, copy.unblock);
+    MESH_STREAM(s, copy.dst);
+    MESH_STREAM(s, copy.a);
+    MESH_STREAM(s, copy.b);
+    MESH_STREAM(s, copy.c);
+    MESH_STREAM(s, copy.map_cycles);
     map_state(s, &copy.map);
     if (!mesh_stream_reads(s)) return WSC_OK;
     *op = mesh_pool_take(&r->program, mesh_pool_size(sizeof copy));
@@ -212,7 +220,9 @@ struct registers {
     uint16_t threads;
     uint8_t in_used, out_used, turn, out_turn, bulk, awaits, n_todo, data_blocked;
     bool armed;
+    uint8_t unused; /* 0 in the place of padding, which has any value */
 };
+_Static_assert(sizeof(struct registers) == 40, "registers are stored without padding");
 
 static struct registers registers_of(const struct mesh_pe *pe)
 {
