@@ -348,7 +348,9 @@ static enum wsc_err run_points(const struct app_mesh *o, bool survey)
     else
         (void)printf("%d of %d within the tolerance stated for them\n",
                      all.n_points - all.n_outside, all.n_points);
-    return WSC_OK;
+    if (!all.n_outside) return WSC_OK;
+    return WSC_RAISE(WSC_NUMERIC, "%d of %d points are outside the tolerance stated for them",
+                     all.n_outside, all.n_points);
 }
 
 /* One kernel whose fabric the ranks share; rank 0 prints. */
