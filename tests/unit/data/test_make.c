@@ -373,7 +373,7 @@ TEST(make, wrong_requests_are_refused)
     refused(&m, "uint16 holds ids up to 65535, the largest is 65536; hint: --dtype int32");
     m = good;
     m.share[DATA_VAL] = m.share[DATA_TEST] = 0.5;
-    refused(&m, "the shares of val and test are 1 together");
+    refused(&m, "fractions add up to 1, expected less than 1");
     m = good;
     m.out_dir = case_path("ok.txt/below");
     refused(&m, "Not a directory");
