@@ -528,6 +528,12 @@ void mesh_watch_destroy(struct mesh_watch **w);
 /** Attach @p w (borrowed; NULL: detach) to the mesh; it holds the counts of the newest mesh_run().
  */
 void mesh_watch_attach(struct mesh *m, struct mesh_watch *w);
+/** State that the run to watch is program @p program, counted from 0, of @p n programs of one
+ *  operation. */
+void mesh_watch_of(struct mesh_watch *w, int program, int n);
+/** Number of programs of the operation whose program is watched, 1 if none was stated; @p program
+ *  is set to its number. */
+int mesh_watch_programs(const struct mesh_watch *w, int *program);
 /** Cycles of the run watched last; -1 when it ended with an error. The functions below require a
  *  run without error. */
 int64_t mesh_watch_cycles(const struct mesh_watch *w);

@@ -184,6 +184,7 @@ struct explained {
     struct mesh_critical critical;
     struct mesh_leg *leg; /* owned */
     int n_legs;
+    int program, n_programs; /* which one is shown, of how many */
 };
 
 /* Cycles of PEs by state. */
@@ -221,7 +222,7 @@ static void explain_json(const struct explained *e)
         parts_json(l->part);
         (void)printf("}");
     }
-    (void)printf("]}}");
+    (void)printf("]}, \"program\": %d, \"of_programs\": %d}", e->program, e->n_programs);
 }
 
 /* A table of names with cycles and percentages. */
@@ -273,7 +274,11 @@ static enum wsc_err explain_text(const struct explained *e)
         state[i] = mesh_pe_state_label((enum mesh_pe_state)i).text;
     for (int i = 0; i < MESH_PARTS; i++)
         part[i] = mesh_part_label((enum mesh_part)i).text;
-    (void)printf("\nwhere the cycles went, all PEs:\n");
+    (void)printf("\nwhere the cycles went, all PEs");
+    if (e->n_programs > 1)
+        (void)printf(", of the longest of %d programs, %lld cycles", e->n_programs,
+                     (long long)e->critical.cycles);
+    (void)printf(":\n");
     TRY(print_shares(state, e->state, MESH_PE_STATES, e->pe_cycles));
     (void)printf("critical path, %lld cycles:\n", (long long)e->critical.cycles);
     TRY(print_shares(part, e->critical.part, MESH_PARTS, e->critical.cycles));
@@ -288,6 +293,7 @@ enum wsc_err app_show_explain(const struct app_show *s, bool json)
     mesh_watch_sum(s->watch, e.state);
     for (int i = 0; i < MESH_PE_STATES; i++)
         e.pe_cycles += e.state[i];
+    e.n_programs = mesh_watch_programs(s->watch, &e.program);
     TRY(mesh_watch_critical(s->watch, MAX_LEGS, &e.critical, &e.leg, &e.n_legs));
     if (json)
         explain_json(&e);

@@ -73,7 +73,11 @@ void mesh_watch_forget(struct mesh_watch *w)
     void *const owned[] = {w->pe, w->router, w->pushed, w->origin, w->flow, w->source, w->sink};
     for (int i = 0; i < (int)(sizeof owned / sizeof *owned); i++)
         wsc_free(owned[i]);
-    *w = (struct mesh_watch){.config = w->config, .rect = w->rect, .follows = w->follows};
+    *w = (struct mesh_watch){.config = w->config,
+                             .rect = w->rect,
+                             .follows = w->follows,
+                             .program = w->program,
+                             .n_programs = w->n_programs};
 }
 
 void mesh_watch_destroy(struct mesh_watch **watch)
@@ -104,6 +108,18 @@ enum wsc_err mesh_watch_allocate(struct mesh_watch *w)
     TRY_NEW(w->source, WSC_MEM_MESH, w->n_sources);
     TRY_NEW(w->sink, WSC_MEM_MESH, w->n_sinks);
     return WSC_OK;
+}
+
+void mesh_watch_of(struct mesh_watch *w, int program, int n)
+{
+    w->program = program;
+    w->n_programs = n;
+}
+
+int mesh_watch_programs(const struct mesh_watch *w, int *program)
+{
+    *program = w->program;
+    return w->n_programs ? w->n_programs : 1;
 }
 
 enum wsc_err mesh_watch_begin(struct mesh *m)

@@ -161,13 +161,16 @@ static void write_arrow(const struct mesh_watch *w, const struct line *l, long l
 
 static void write_head(const struct mesh_watch *w, const char *title, FILE *out)
 {
+    int program;
+    const int n_programs = mesh_watch_programs(w, &program);
     int64_t cut, n = mesh_trace_events(w, &cut);
-    (void)fprintf(
-        out,
-        "{\"displayTimeUnit\": \"ns\",\n\"otherData\": {\"title\": \"%s\", "
-        "\"time_unit\": \"1 us in this file is 1 cycle\", \"fabric\": [%d, %d], "
-        "\"cycles\": %lld, \"traced_pes\": %d, \"events\": %lld, \"left_out_from_cycle\":",
-        title, w->w, w->h, (long long)w->cycles, w->n_traced, (long long)n);
+    (void)fprintf(out,
+                  "{\"displayTimeUnit\": \"ns\",\n\"otherData\": {\"title\": \"%s\", "
+                  "\"time_unit\": \"1 us in this file is 1 cycle\", \"fabric\": [%d, %d], "
+                  "\"program\": %d, \"of_programs\": %d, \"cycles\": %lld, \"traced_pes\": %d, "
+                  "\"events\": %lld, \"left_out_from_cycle\":",
+                  title, w->w, w->h, program, n_programs, (long long)w->cycles, w->n_traced,
+                  (long long)n);
     if (cut < 0)
         (void)fputs(" null},\n\"traceEvents\": [", out);
     else

@@ -88,6 +88,7 @@ struct mesh_watch {
     int w, h;
     uint8_t in_depth[MESH_N_IN], out_depth[MESH_N_OUT];
     int64_t cycles;
+    int program, n_programs; /* of an operation; n_programs 0: not stated */
     bool follows, done;
     bool failed; /* out of memory; atomic */
     int64_t n_pes, n_channels;

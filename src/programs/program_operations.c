@@ -543,6 +543,7 @@ static enum wsc_err run_once(const struct programs_case *c, programs_op_fn op,
     r->host_seconds = wsc_clock_s() - start;
     r->words = c->tokens * c->samples;
     *longest = t.grid.longest;
+    if (c->watch) mesh_watch_of(c->watch, t.grid.longest, t.grid.n_programs);
     programs_grid_fini(&t.grid);
     return rc;
 }

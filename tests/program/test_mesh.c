@@ -299,6 +299,34 @@ TEST(mesh_program, traces_of_chosen_pes)
     spawn_free(&r);
 }
 
+/* An operation of several programs says which one its explanation and its trace are of. */
+TEST(mesh, the_longest_of_several_programs_is_named)
+{
+    static const char *const words = "attention --fabric 4x4 --tokens 16 --pass backward";
+    const char *file = job_path("programs.json");
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" mesh %s --explain", words);
+    T_EQ(r.status, 0);
+    CU_ASSERT(strstr(r.out, "all PEs, of the longest of ") != NULL);
+    spawn_free(&r);
+    spawn_run(&r, "\"$WSC\" mesh allreduce --explain");
+    CU_ASSERT(strstr(r.out, "all PEs:\n") != NULL);
+    spawn_free(&r);
+    char all[400];
+    (void)snprintf(all, sizeof all, "%s --explain --trace %s", words, file);
+    json_t *run = run_json(all), *trace = json_load_file(file, 0, NULL);
+    const json_t *explain = json_object_get(run, "explain");
+    const json_t *other = json_object_get(trace, "otherData");
+    const int64_t n = integer(explain, "of_programs"), program = integer(explain, "program");
+    CU_ASSERT(n > 1 && program >= 0 && program < n);
+    T_EQ(integer(other, "of_programs"), n);
+    T_EQ(integer(other, "program"), program);
+    CU_ASSERT(integer(other, "cycles") < integer(run, "cycles"));
+    T_EQ(integer(other, "cycles"), integer(json_object_get(explain, "critical_path"), "cycles"));
+    json_decref(run);
+    json_decref(trace);
+}
+
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
 /* The JSON of a kernel without what depends on the host. A run that hangs is ended. */
