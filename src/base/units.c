@@ -363,15 +363,17 @@ void wsc_units_format_digits(enum wsc_unit unit, double value, int digits, char 
         enum wsc_unit unit;
         double factor;
         const char *name;
-    } decimal[] = {{WSC_UNIT_TIME, 1e12, "s"},        {WSC_UNIT_TIME, 1e9, "ms"},
-                   {WSC_UNIT_TIME, 1e6, "us"},        {WSC_UNIT_TIME, 1e3, "ns"},
-                   {WSC_UNIT_BYTES, 1e12, "TB"},      {WSC_UNIT_BYTES, 1e9, "GB"},
-                   {WSC_UNIT_BYTES, 1e6, "MB"},       {WSC_UNIT_BYTES, 1e3, "kB"},
-                   {WSC_UNIT_RATE, 1e12, "TB/s"},     {WSC_UNIT_RATE, 1e9, "GB/s"},
-                   {WSC_UNIT_RATE, 1e6, "MB/s"},      {WSC_UNIT_RATE, 1e3, "kB/s"},
-                   {WSC_UNIT_FREQUENCY, 1e9, "GHz"},  {WSC_UNIT_FREQUENCY, 1e6, "MHz"},
-                   {WSC_UNIT_POWER, 1e3, "kW"},       {WSC_UNIT_FLOPS, 1e15, "PFLOP/s"},
-                   {WSC_UNIT_FLOPS, 1e12, "TFLOP/s"}, {WSC_UNIT_PARAMS_RATE, 1, "params/s"}};
+    } decimal[] = {{WSC_UNIT_TIME, 1e12, "s"},           {WSC_UNIT_TIME, 1e9, "ms"},
+                   {WSC_UNIT_TIME, 1e6, "us"},           {WSC_UNIT_TIME, 1e3, "ns"},
+                   {WSC_UNIT_BYTES, 1e15, "PB"},         {WSC_UNIT_BYTES, 1e12, "TB"},
+                   {WSC_UNIT_BYTES, 1e9, "GB"},          {WSC_UNIT_BYTES, 1e6, "MB"},
+                   {WSC_UNIT_BYTES, 1e3, "kB"},          {WSC_UNIT_RATE, 1e15, "PB/s"},
+                   {WSC_UNIT_RATE, 1e12, "TB/s"},        {WSC_UNIT_RATE, 1e9, "GB/s"},
+                   {WSC_UNIT_RATE, 1e6, "MB/s"},         {WSC_UNIT_RATE, 1e3, "kB/s"},
+                   {WSC_UNIT_FREQUENCY, 1e9, "GHz"},     {WSC_UNIT_FREQUENCY, 1e6, "MHz"},
+                   {WSC_UNIT_POWER, 1e6, "MW"},          {WSC_UNIT_POWER, 1e3, "kW"},
+                   {WSC_UNIT_FLOPS, 1e15, "PFLOP/s"},    {WSC_UNIT_FLOPS, 1e12, "TFLOP/s"},
+                   {WSC_UNIT_PARAMS_RATE, 1, "params/s"}};
     wsc_units_format(unit, llround(value), text, size);
     const bool binary = strstr(text, "iB") != NULL;
     if (strspn(text, "0123456789") <= (size_t)(binary ? digits : 3)) return;
