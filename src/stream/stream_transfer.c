@@ -234,13 +234,16 @@ enum wsc_err stream_send_losses(const struct stream_ports *ports, const struct s
     return stream_send_up(ports, &msg);
 }
 
-/* Send the whole message to each parent: losses and times are not striped. */
+/* Send the whole message to each parent: losses and times are not striped.  Times are the
+ * emulator's own report of a step that has ended.  They occupy no link: a packet of theirs that is
+ * lost would delay the next step, which a run that resumes before it would not know. */
 enum wsc_err stream_send_up(const struct stream_ports *ports, struct stream_msg *msg)
 {
     enum wsc_err rc = WSC_OK;
     for (int m = 0; m < ports->up.n && !rc; m++) {
         (void)comm_buf_ref(msg->payload);
-        rc = stream_send(ports->up.data[m], msg);
+        rc = msg->kind == STREAM_MSG_TIMES ? stream_signal(ports->up.data[m], msg)
+                                           : stream_send(ports->up.data[m], msg);
     }
     comm_buf_unref(&msg->payload);
     return rc;
