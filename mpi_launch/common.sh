@@ -123,6 +123,7 @@ own_processes() {
     mark=OMPI_MCA_btl_vader_backing_directory=$shared
     trap clean_up EXIT
     export OMPI_MCA_btl_vader_backing_directory="$shared" OMPI_MCA_orte_tmpdir_base="$shared"
+    export WSC_STOP_FILE="$shared/stop"
 }
 
 # In a job of a scheduler mpirun keeps its own folders, which are those of all nodes.
@@ -130,7 +131,7 @@ own_folder_in_job() {
     shared=$(mktemp -d "${TMPDIR:-/tmp}/wsc.XXXXXX" 2>/dev/null) || return 0
     mark=WSC_LAUNCH=$shared
     trap clean_up EXIT
-    export WSC_LAUNCH="$shared"
+    export WSC_LAUNCH="$shared" WSC_STOP_FILE="$shared/stop"
 }
 
 # What mpirun leaves when it is killed or crashes itself: ranks that were stopped or that still hold
@@ -337,7 +338,9 @@ start_and_wait() { # COMMAND...
     }
 }
 
+# mpirun passes a signal on to nobody while it begins: the file asks the run as well.
 forward() { # SIGNAL
+    [ -z "$shared" ] || : >"$shared/stop"
     if [ -z "$child" ]; then
         asked=$1
     elif [ -n "$asked" ]; then

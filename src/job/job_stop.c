@@ -9,6 +9,9 @@
 #include <wsc/mem.h>
 #include <wsc/stop.h>
 
+#include <stdlib.h>
+#include <unistd.h>
+
 /* One step at first: how long it takes is not known, and it may be minutes. */
 void job_stop_restart(struct job_state *s)
 {
@@ -27,6 +30,14 @@ void job_stop_end(void)
     wsc_stop_watch(false);
 }
 
+/* A launcher that begins when it gets a signal may pass it on to no rank: the launch scripts leave
+ * a file too. */
+static bool file_asks(const struct job_state *s)
+{
+    const char *path = comm_rank(s->comm) ? NULL : getenv("WSC_STOP_FILE");
+    return path && !access(path, F_OK);
+}
+
 void job_stop_look(struct job_state *s, int64_t n_steps)
 {
     /* A look is a collective call: so many steps between two that they take about a second on the
@@ -40,7 +51,8 @@ void job_stop_look(struct job_state *s, int64_t n_steps)
     int64_t n = US_BETWEEN_LOOKS / us;
     if (n > MOST_GROWTH * s->stop.steps_per_look) n = MOST_GROWTH * s->stop.steps_per_look;
     s->stop.steps_per_look = n > 1 ? n : 1;
-    s->stop.signal = (int)comm_max(s->comm, wsc_stop_asked());
+    const int asked = wsc_stop_asked();
+    s->stop.signal = (int)comm_max(s->comm, !asked && file_asks(s) ? WSC_STOP_CALL : asked);
 }
 
 enum wsc_err job_stop_here(struct job_state *s)

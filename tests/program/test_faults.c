@@ -129,6 +129,29 @@ TEST(faults, asked_to_stop_before_the_first_step)
     spawn_free(&r);
 }
 
+/* A launcher that loses the signal: it sleeps, deaf to SIGUSR1, when the script passes it on. */
+TEST(faults, asked_to_stop_while_the_launcher_begins)
+{
+    struct spawn_result r;
+    const char *bin = job_path("bin"), *dir = job_path("deaf");
+    CU_ASSERT_FATAL(
+        spawn_ok("mkdir %s; { echo '#!/bin/sh'; echo 'case $1 in --version) exit; esac'; "
+                 "echo \"trap '' USR1; : >%s/begun; sleep 1\"; "
+                 "echo 'while [ \"$1\" != run ]; do shift; done'; "
+                 "echo 'exec \"$WSC\" \"$@\"'; } >%s/mpirun; chmod +x %s/mpirun",
+                 bin, bin, bin, bin));
+    spawn_run(&r,
+              "PATH=%s:$PATH %s & pid=$!; until [ -e %s/begun ]; do sleep 0.1; done; "
+              "kill -TERM $pid; wait $pid",
+              bin,
+              strstr(fault_launched(dir, 2, 0, FAULT_SYSTEMS " --max_steps 100000"), "mpi_launch"),
+              bin);
+    if (r.status != 5) (void)fprintf(stderr, "%d: %s\n", r.status, r.err);
+    T_EQ(r.status, 5);
+    CU_ASSERT(step_to_resume(&r) >= 1);
+    spawn_free(&r);
+}
+
 #define LONG_EVALUATION                                                                            \
     "--mode train_and_eval --max_steps 8 --set runconfig.eval_frequency=4 "                        \
     "--set runconfig.checkpoint_steps=4 --set runconfig.eval_steps=1500 "
