@@ -225,8 +225,11 @@ struct cluster_dry_run {
     int64_t first_step, last_step; /**< steps of the run */
     int64_t origin_step;           /**< where the training began, of which the run may be a part */
     int64_t reached_step;          /**< hw_faults_reached() of the run before; first_step - 1 */
-    int64_t uncounted;             /**< as in struct stream_pass */
-    int without;                   /**< as in cluster_faults_plan() */
+    /** hw_faults_reached() at the end of the run, which may end while it repeats steps: before
+     *  last_step is the end, every loss of memory up to this step has occurred. */
+    int64_t end_reached_step;
+    int64_t uncounted; /**< as in struct stream_pass */
+    int without;       /**< as in cluster_faults_plan() */
     /** Borrowed, of memoryx_read_times(): the clock of the run before; NULL: it starts at 0. */
     const int64_t *start_ps;
     struct cluster_evaluations evaluations;

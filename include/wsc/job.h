@@ -111,10 +111,10 @@ struct job_folders {
  *  Collective. The errors of job_run() before its first step; *@p report as for job_run(). */
 enum wsc_err job_check_ahead(struct comm *comm, const struct job *job,
                              const struct job_folders *earlier, bool *report) WSC_CHECKED;
-/** Find the phase, from 1, in which the run `job->run_id` wrote the newest good checkpoint of the
- *  model_dir of @p job; phases before it have been trained. *@p phase is 0 without an ID, without
- *  values, and when another run wrote the checkpoint or there is none. Not collective; it reads the
- *  whole checkpoint. Errors of a run that resumes from it. */
+/** Find the phase, from 1, in which the newest good checkpoint of the model_dir of @p job was
+ *  written; phases before it have been trained. *@p phase is 0 without values or a checkpoint, and
+ *  when neither the run `job->run_id` wrote it nor its step has reached max_steps in a later phase.
+ *  Not collective; it reads the whole checkpoint. Errors of a run that resumes from it. */
 enum wsc_err job_find_phase(const struct job *job, int64_t *phase) WSC_CHECKED;
 /** Read step and loss of the last evaluation from metrics.jsonl in @p dir. *@p step is -1 when the
  *  file is missing or has no evaluation. WSC_IO, WSC_NOMEM. */

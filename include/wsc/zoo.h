@@ -710,10 +710,11 @@ void zoo_params_log(const struct zoo_params *params);
 bool zoo_is_params_file(const char *bytes, size_t n_bytes);
 /** Free what @p params owns and set it to zero. */
 void zoo_params_fini(struct zoo_params *params);
-/** Write the effective params as YAML of the runconfig style that parses back to the same struct;
- *  the caller owns *@p text. Keys without effect and sections that the file did not have are left
- *  out. WSC_NOMEM. */
+/** Write the effective params as YAML of the runconfig style that parses back to the same struct,
+ *  without keys and sections of no effect; the caller owns *@p text. WSC_NOMEM. */
 enum wsc_err zoo_params_dump(const struct zoo_params *params, char **text) WSC_CHECKED;
+/** Hash, 52 bits, of the params that decide the values of a step, without folders. WSC_NOMEM. */
+enum wsc_err zoo_training_hash(const struct zoo_params *params, int64_t *hash) WSC_CHECKED;
 /** Text attribute of a checkpoint: zoo_past_lines() of the params of its run. */
 #define ZOO_PAST "wsc.params"
 /** Write the params that decide the meaning of the weights and the samples already seen, one line
@@ -725,8 +726,7 @@ enum zoo_past_check {
     ZOO_PAST_WEIGHTS, /**< weights, for further training: differences are warnings */
     ZOO_PAST_MODEL    /**< only weights: warnings about differences of the model */
 };
-/** Compare the lines @p stored of a checkpoint with the lines of @p params. Each key with a
- *  different value causes a warning, or WSC_CONFIG. */
+/** Compare the lines @p stored of a checkpoint with those of @p params: warnings, or WSC_CONFIG. */
 enum wsc_err zoo_past_compare(const struct zoo_params *params, const char *stored,
                               enum zoo_past_check check) WSC_CHECKED;
 /** Write the value of key @p path, which must exist, as the dump does after the colon; the caller

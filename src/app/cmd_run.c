@@ -412,19 +412,20 @@ static enum wsc_err refuse_dump(const struct app_run *o, int n)
         "--phase 1 prints the first one");
 }
 
-/* Has this phase been trained, and a later one begun, by an earlier start of the run --run_id?
- * Rank 0 looks, all ranks learn it. */
+/* Has this phase been trained, and a later one begun, by an earlier start?  Without --run_id a
+ * phase that --phase names runs.  Rank 0 looks, all ranks learn it. */
 static enum wsc_err find_past(struct comm *comm, const struct app_run *o, bool *past)
 {
     const struct zoo_params *p = o->job.params;
     int64_t phase = 0;
     *past = false;
-    if (describes(o, p) || o->job.print_placement || p->n_phases == 1) return WSC_OK;
+    if (describes(o, p) || o->job.print_placement || p->phase == p->n_phases) return WSC_OK;
+    if (o->phase && !o->job.run_id) return WSC_OK;
     TRY(app_agree(comm, comm_rank(comm) ? WSC_OK : job_find_phase(&o->job, &phase)));
     *past = comm_max(comm, phase) > p->phase;
     if (*past)
-        WSC_INFO("Phase %d of %d was trained by an earlier start of run %s.", p->phase, p->n_phases,
-                 o->job.run_id);
+        WSC_INFO("Phase %d of %d was trained by an earlier start%s%s.", p->phase, p->n_phases,
+                 o->job.run_id ? " of run " : "", o->job.run_id ? o->job.run_id : "");
     return WSC_OK;
 }
 

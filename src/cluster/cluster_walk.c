@@ -96,12 +96,25 @@ static enum wsc_err enter_walk(struct walk *w, bool *goes_on)
     return WSC_OK;
 }
 
+/* Will the walk pass the step where it ends, to lose memory later and come back? */
+static bool comes_back(const struct walk *w)
+{
+    int n;
+    const struct hw_event *event = hw_faults_events(w->cluster->faults, &n);
+    const int64_t reached = hw_faults_reached(w->cluster->faults);
+    for (int i = 0; i < n; i++)
+        if (event[i].fault->kind == HW_FAULT_LOST_SHARD && event[i].first_step > reached &&
+            event[i].first_step <= w->result->end_reached_step)
+            return true;
+    return false;
+}
+
 /* Where the machine changes, an evaluation follows, or the walk ends. */
 static int64_t next_stop(const struct walk *w)
 {
     const struct cluster_dry_run *r = w->result;
     const int64_t every = r->evaluations.every, change = hw_faults_next(w->cluster->faults);
-    int64_t stop = change < r->last_step ? change : r->last_step;
+    int64_t stop = change < r->last_step || comes_back(w) ? change : r->last_step;
     const int64_t eval = every > 0 ? (w->step / every + 1) * every : stop;
     return eval < stop ? eval : stop;
 }
@@ -119,14 +132,15 @@ static enum wsc_err walk_on(struct walk *w)
                                .eval_step = evaluates ? stop : 0};
     TRY(walk_pass(w, &pass, &w->train));
     w->step = stop;
-    if (!evaluates || (stop == r->last_step && r->stops_before_last)) return WSC_OK;
+    if (!evaluates) return WSC_OK;
+    if (stop == r->last_step && r->stops_before_last && !comes_back(w)) return WSC_OK;
     return evaluate(w);
 }
 
 static enum wsc_err walk_steps(struct walk *w)
 {
     if (w->result->evaluates_first) TRY(evaluate_first(w));
-    while (w->step < w->result->last_step) {
+    while (w->step < w->result->last_step || comes_back(w)) {
         bool goes_on = false;
         TRY(enter_walk(w, &goes_on));
         if (goes_on) TRY(walk_on(w));
@@ -146,11 +160,13 @@ enum wsc_err cluster_walk(const struct zoo_params *params, const struct hw_machi
 {
     const struct memoryx_hooks hooks = {.on_batch = add_time, .ctx = r};
     struct walk w = {.step = r->first_step, .result = r};
+    const int64_t reached = r->end_reached_step + 1;
+    const int64_t last = reached > r->last_step ? reached : r->last_step;
     struct comm *comm = NULL;
     r->time_ps = r->recovery_ps = r->repeated_steps = 0;
     enum wsc_err rc = comm_create(&comm, false);
     if (!rc) rc = cluster_create(&w.cluster, comm, params, cluster, false, &hooks);
-    if (!rc) rc = cluster_faults_plan(w.cluster, r->last_step, r->without);
+    if (!rc) rc = cluster_faults_plan(w.cluster, last, r->without);
     if (!rc) hw_faults_go_on(w.cluster->faults, r->reached_step);
     if (!rc) start_clock(&w);
     if (!rc) rc = plan_walk(&w);

@@ -13,6 +13,7 @@ static enum wsc_err walk_again(const struct job_state *s, const struct hw_machin
                                   .last_step = s->at.step,
                                   .origin_step = s->run.origin_step,
                                   .reached_step = s->at.reached_step,
+                                  .end_reached_step = hw_faults_reached(s->cluster->faults),
                                   .uncounted = s->at.uncounted,
                                   .without = without,
                                   .start_ps = s->run.start_ps,
@@ -34,15 +35,19 @@ static void fill(const struct job_state *s, const struct cluster_dry_run *with,
 }
 
 /* Events that fall into the steps of this run; @p fault is one of the effective machine, to whose
- * list events point. */
+ * list events point.  Memory is lost once, not again when its step is repeated. */
 static int64_t count_events(const struct job_state *s, const struct hw_fault *fault)
 {
     int n;
     int64_t count = 0;
     const struct hw_event *event = hw_faults_events(s->cluster->faults, &n);
-    for (int i = 0; i < n; i++)
-        count += event[i].fault == fault && event[i].first_step < s->at.step &&
-                 event[i].end_step > s->run.first_step;
+    const int64_t reached = hw_faults_reached(s->cluster->faults);
+    const bool once = fault->kind == HW_FAULT_LOST_SHARD;
+    for (int i = 0; i < n; i++) {
+        const struct hw_event *e = &event[i];
+        if (e->fault != fault || (e->first_step >= s->at.step && e->first_step > reached)) continue;
+        count += once ? e->first_step > s->at.reached_step : e->end_step > s->run.first_step;
+    }
     return count;
 }
 
@@ -67,7 +72,7 @@ enum wsc_err job_find_fault_costs(struct job_state *s)
     const struct hw_machine *cluster = s->job->cluster;
     const struct hw_fault_list *faults = &cluster->faults;
     struct cluster_dry_run with, without;
-    if (!faults->n || s->at.step == s->run.first_step) return WSC_OK;
+    if (!faults->n || !job_trained_steps(s)) return WSC_OK;
     TRY_NEW(s->result.fault, WSC_MEM_RUN, faults->n + 1);
     TRY(walk_again(s, cluster, -1, &with));
     for (int i = 0; i < faults->n; i++) {

@@ -97,7 +97,7 @@ static struct job_state state_of(struct comm *comm, const struct job *job)
                               .job = job,
                               .run.planned_last_step = -1,
                               .at.reached_step = -1,
-                              .checkpoint = {.claim = -1, .saved_step = -1},
+                              .checkpoint = {.claim = -1, .saved_step = -1, .n_lines = -1},
                               .log.noise_scale = NAN};
 }
 

@@ -36,8 +36,8 @@ static enum wsc_err agree(struct job_state *s, enum wsc_err rc)
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-/* Text attributes: which run wrote the file, see struct job's run_id, and in which of its phases.
- */
+/* Text attributes: in which phase of a list of trainers the file was written, and by which run, see
+ * struct job's run_id. */
 #define RUN_ID    "wsc.run_id"
 #define RUN_PHASE "wsc.run_phase"
 
@@ -51,7 +51,10 @@ enum count {
     COUNT_LAST_STEP,
     COUNT_REACHED_STEP,
     COUNT_ORIGIN_STEP,
+    COUNT_ORIGIN_SAMPLES,
+    COUNT_PARAMS,
     COUNT_EVAL_DUE,
+    COUNT_LINES,
     N_COUNTS
 };
 struct counts {
@@ -73,7 +76,10 @@ static void list_counts(const struct job_state *s, struct counts *c)
                   [COUNT_LAST_STEP] = s->run.last_step,
                   [COUNT_REACHED_STEP] = hw_faults_reached(s->cluster->faults),
                   [COUNT_ORIGIN_STEP] = s->run.origin_step,
-                  [COUNT_EVAL_DUE] = s->at.eval_due},
+                  [COUNT_ORIGIN_SAMPLES] = s->run.origin_samples,
+                  [COUNT_PARAMS] = s->checkpoint.params_hash,
+                  [COUNT_EVAL_DUE] = s->at.eval_due,
+                  [COUNT_LINES] = s->checkpoint.n_lines},
         .row = {{"global_step", v + COUNT_STEP, NULL, 0, STORE_LAST_STEP},
                 {"dataloader.samples_streamed", v + COUNT_SAMPLES, NULL, 0, INT64_MAX},
                 {"dataloader.seed", v + COUNT_SEED, NULL, INT64_MIN, INT64_MAX},
@@ -82,7 +88,10 @@ static void list_counts(const struct job_state *s, struct counts *c)
                 {"wsc.last_step", v + COUNT_LAST_STEP, NULL, 0, STORE_LAST_STEP},
                 {"wsc.reached_step", v + COUNT_REACHED_STEP, NULL, -1, STORE_LAST_STEP},
                 {"wsc.origin_step", v + COUNT_ORIGIN_STEP, NULL, 0, STORE_LAST_STEP},
-                {"wsc.eval_due", v + COUNT_EVAL_DUE, NULL, 0, 1}}};
+                {"wsc.origin_samples", v + COUNT_ORIGIN_SAMPLES, NULL, -1, INT64_MAX},
+                {"wsc.params_hash", v + COUNT_PARAMS, NULL, 0, INT64_MAX},
+                {"wsc.eval_due", v + COUNT_EVAL_DUE, NULL, 0, 1},
+                {"wsc.metrics_lines", v + COUNT_LINES, NULL, -1, INT64_MAX}}};
     *c = now;
 }
 
@@ -98,10 +107,9 @@ static enum wsc_err write_shards(const struct job_state *s, struct store_file *f
 static enum wsc_err write_run(const struct job *job, struct store_file *file)
 {
     char phase[16];
-    if (!job->run_id) return WSC_OK;
     (void)snprintf(phase, sizeof phase, "%d", job->params->phase);
     TRY(store_set_text(file, RUN_PHASE, phase));
-    return store_set_text(file, RUN_ID, job->run_id);
+    return job->run_id ? store_set_text(file, RUN_ID, job->run_id) : WSC_OK;
 }
 
 static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
@@ -148,6 +156,7 @@ enum wsc_err job_save(struct job_state *s)
     const struct store_folder folder = job_folder(s);
     char *path = NULL;
     TRY(job_check_weights(s));
+    s->checkpoint.n_lines = comm_max(s->comm, job_metrics_lines(s->log.metrics));
     enum wsc_err err = store_step_path(&folder, s->at.step, &path);
     out_progress(s->at.step - s->run.first_step, "saving a checkpoint");
     WSC_INFO("Saving checkpoint at step %lld", (long long)s->at.step);
@@ -158,6 +167,7 @@ enum wsc_err job_save(struct job_state *s)
     TRY(err);
     s->checkpoint.saved_step = s->at.step;
     if (comm_rank(s->comm)) return WSC_OK;
+    if (s->at.repeated_steps) TRY(job_history_undo(s));
     return store_prune(&folder, s->at.step, rc->max_checkpoints);
 }
 
@@ -323,16 +333,75 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
  * of which both are parts; or all, as this is the same run that was started again. */
 enum bond { VALUES_ALONE, SAME_TRAINING, SAME_RUN };
 
-/* The training of a file from which no step was taken begins here. */
+/* The phase of a list of trainers in which the file was written; one without the attribute is of a
+ * program that noted the first phase alone, and only under an ID. */
+static enum wsc_err read_phase(struct store_file *file, int64_t *phase)
+{
+    char *text = NULL;
+    *phase = 1;
+    if (!store_has_text(file, RUN_PHASE)) return WSC_OK;
+    TRY(store_get_text(file, RUN_PHASE, &text));
+    enum wsc_err rc = wsc_units_int(text, phase);
+    if (!rc && *phase < 1) rc = WSC_RAISE(WSC_FORMAT, "%lld is no phase", (long long)*phase);
+    wsc_free(text);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, RUN_PHASE) : WSC_OK;
+}
+
+/* Was the file written in the phase of this run?  Params without a list of trainers have no phases,
+ * and continue a file of any. */
+static enum wsc_err is_of_phase(const struct job_state *s, struct store_file *file, bool *same)
+{
+    int64_t phase = s->job->params->phase;
+    if (s->job->params->n_phases > 1 && store_has_text(file, RUN_PHASE))
+        TRY(read_phase(file, &phase));
+    *same = phase == s->job->params->phase;
+    return WSC_OK;
+}
+
+/* Would this run compute what the run of the file computed, if it repeated its steps?  Files
+ * without the counters are taken to be of the same params and data. */
+static enum wsc_err repeats_equally(const struct job_state *s, struct store_file *file, bool *equal)
+{
+    struct job_samples then = s->checkpoint.samples;
+    int64_t params = s->checkpoint.params_hash;
+    TRY(is_of_phase(s, file, equal));
+    TRY(read_count(s, file, COUNT_EPOCH, then.n, &then.n));
+    TRY(read_count(s, file, COUNT_DATA, then.hash, &then.hash));
+    TRY(read_count(s, file, COUNT_PARAMS, params, &params));
+    *equal &= params == s->checkpoint.params_hash && then.n == s->checkpoint.samples.n &&
+              then.hash == s->checkpoint.samples.hash;
+    return WSC_OK;
+}
+
+/* The training of a file from which no step was taken begins here, and so does one whose steps this
+ * run could not repeat. */
+static enum wsc_err find_origin(struct job_state *s, struct store_file *file, enum bond bond)
+{
+    const int64_t step = s->at.step;
+    int64_t origin = step;
+    bool equal = false;
+    s->run.origin_step = step;
+    if (bond == VALUES_ALONE || step == 0) return WSC_OK;
+    TRY(repeats_equally(s, file, &equal));
+    if (equal) TRY(read_count(s, file, COUNT_ORIGIN_STEP, origin, &origin));
+    if (origin >= step) return WSC_OK;
+    s->run.origin_step = origin;
+    return read_count(s, file, COUNT_ORIGIN_SAMPLES, -1, &s->run.origin_samples);
+}
+
+/* Faults, the origin, the evaluation that is due, lines of metrics and, for the same run, its last
+ * step. */
 static enum wsc_err continue_training(struct job_state *s, struct store_file *file, enum bond bond)
 {
     const int64_t step = s->at.step;
-    int64_t reached = step - 1, origin = step;
+    int64_t reached = step - 1;
+    bool same_phase = false;
     TRY(read_count(s, file, COUNT_REACHED_STEP, reached, &reached));
-    TRY(read_count(s, file, COUNT_ORIGIN_STEP, origin, &origin));
-    const bool continues = bond != VALUES_ALONE && step > 0;
-    s->at.reached_step = continues ? reached : step - 1;
-    s->run.origin_step = continues && origin < step ? origin : step;
+    s->at.reached_step = bond != VALUES_ALONE && step > 0 ? reached : step - 1;
+    TRY(find_origin(s, file, bond));
+    TRY(is_of_phase(s, file, &same_phase));
+    s->at.eval_due &= same_phase; /* it has other batches in another phase */
+    TRY(read_count(s, file, COUNT_LINES, -1, &s->checkpoint.n_lines));
     if (bond != SAME_RUN) return WSC_OK;
     return read_count(s, file, COUNT_LAST_STEP, s->run.planned_last_step,
                       &s->run.planned_last_step);
@@ -361,20 +430,6 @@ static enum wsc_err newest_good(const struct store_folder *folder, char **path)
         "warnings say why; move them away to begin from step 0");
 }
 
-/* The phase in which a run wrote the file; one without the attribute is of a program that trained
- * the first phase alone under an ID. */
-static enum wsc_err read_phase(struct store_file *file, int64_t *phase)
-{
-    char *text = NULL;
-    *phase = 1;
-    if (!store_has_text(file, RUN_PHASE)) return WSC_OK;
-    TRY(store_get_text(file, RUN_PHASE, &text));
-    enum wsc_err rc = wsc_units_int(text, phase);
-    if (!rc && *phase < 1) rc = WSC_RAISE(WSC_FORMAT, "%lld is no phase", (long long)*phase);
-    wsc_free(text);
-    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, RUN_PHASE) : WSC_OK;
-}
-
 /* The phase in which the run @p run_id wrote the checkpoint @p path; 0: another run wrote it, or
  * one of them is NULL. */
 static enum wsc_err find_phase(const char *run_id, const char *path, int64_t *phase)
@@ -392,15 +447,36 @@ static enum wsc_err find_phase(const char *run_id, const char *path, int64_t *ph
     return rc;
 }
 
+/* A phase with an end, max_steps, that the checkpoint @p path of a later phase has passed: *@p
+ * phase is that one.  Where phases count their own steps (num_steps), each start trains as many
+ * more. */
+static enum wsc_err find_later_phase(const struct zoo_params *p, const char *path, int64_t *phase)
+{
+    struct store_file *file = NULL;
+    const struct zoo_runconfig *rc = &p->runconfig;
+    int64_t step = -1, of_file = 0;
+    struct store_counter row = {"global_step", &step, NULL, 0, STORE_LAST_STEP};
+    const bool automatic = !rc->checkpoint_path && rc->autoload_last_checkpoint;
+    if (!path || !automatic || !zoo_mode_trains(rc->mode) || rc->max_steps == CONF_NULL)
+        return WSC_OK;
+    TRY(store_open(&file, path));
+    enum wsc_err rc_read = read_phase(file, &of_file);
+    if (!rc_read && of_file > p->phase) rc_read = store_read_counters(file, &row, 1);
+    if (!rc_read && step >= rc->max_steps) *phase = of_file;
+    store_close(&file);
+    return rc_read;
+}
+
 enum wsc_err job_find_phase(const struct job *job, int64_t *phase)
 {
     const struct zoo_runconfig *rc = &job->params->runconfig;
     const struct store_folder folder = {rc->model_dir, rc->checkpoint_name};
     char *path = NULL;
     *phase = 0;
-    if (!job->run_id || !job->values) return WSC_OK;
+    if (!job->values) return WSC_OK;
     enum wsc_err err = newest_good(&folder, &path);
     if (!err) err = find_phase(job->run_id, path, phase);
+    if (!err && !*phase) err = find_later_phase(job->params, path, phase);
     wsc_free(path);
     return err;
 }
@@ -508,9 +584,9 @@ enum wsc_err job_restore(struct job_state *s)
     return rc;
 }
 
-/* The file of @p step, and what of it is loaded; *@p path, NULL if it is not known, is the
- * caller's. The run began from any file, maybe in the middle of its training; that training may
- * have begun from a file too, which only params of the same run still name. */
+/* The file of @p step, and what of it is loaded; *@p path is the caller's.  The run began from any
+ * file, maybe in the middle of its training.  That training may have begun from a file too: of
+ * model_dir, or from one that only params of the same run still name. */
 static enum wsc_err find_step(const struct job_state *s, int64_t step, char **path,
                               const char **states)
 {
@@ -522,14 +598,13 @@ static enum wsc_err find_step(const struct job_state *s, int64_t step, char **pa
     if (step > 0 && step == s->run.first_step) {
         known = s->checkpoint.start_path;
         *states = s->checkpoint.start_states;
-    } else if (!step || step > s->run.origin_step) {
-        return store_step_path(&folder, step, path);
-    } else if (s->job->run_id && rc->checkpoint_path) {
-        known = rc->checkpoint_path;
+    } else if (step > 0 && step == s->run.origin_step) {
         *states = rc->load_checkpoint_states;
+        if (s->job->run_id) known = rc->checkpoint_path;
     }
-    if (known) *path = wsc_strdup(WSC_MEM_RUN, known);
-    return known && !*path ? wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, known) : WSC_OK;
+    if (!known) return store_step_path(&folder, step, path);
+    *path = wsc_strdup(WSC_MEM_RUN, known);
+    return *path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, known);
 }
 
 bool job_can_restore(const struct job_state *s, int64_t step)
@@ -539,6 +614,15 @@ bool job_can_restore(const struct job_state *s, int64_t step)
     const bool can = !find_step(s, step, &path, &states) && path && !store_check(path);
     wsc_free(path);
     return can;
+}
+
+/* Samples of the stream before @p step, where its file says something else or nothing: samples may
+ * have been skipped when the run or its training began. */
+static int64_t samples_before(const struct job_state *s, int64_t step, int64_t of_file)
+{
+    if (step == s->run.first_step) return s->run.first_samples;
+    return step == s->run.origin_step && s->run.origin_samples >= 0 ? s->run.origin_samples
+                                                                    : of_file;
 }
 
 enum wsc_err job_restore_again(struct job_state *s, int64_t step)
@@ -558,5 +642,7 @@ enum wsc_err job_restore_again(struct job_state *s, int64_t step)
     err = agree(s, err);
     if (!err) WSC_INFO("Restored %s, global step %lld", path, (long long)step);
     wsc_free(path);
+    s->at.samples = samples_before(s, step, s->at.samples);
+    s->at.eval_due = false; /* its step was followed by others */
     return err;
 }

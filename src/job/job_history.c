@@ -152,15 +152,35 @@ static bool has_metrics(const char *dir)
     return has;
 }
 
+bool job_history_resumes_here(const struct job_state *s)
+{
+    return s->checkpoint.start_path && s->at.step &&
+           job_lies_in(s->checkpoint.start_path, s->job->params->runconfig.model_dir);
+}
+
+enum wsc_err job_history_undo(const struct job_state *s)
+{
+    const char *dir = s->job->params->runconfig.model_dir;
+    const struct store_folder from = job_folder(s);
+    char *later = NULL, *folder = NULL;
+    int n = 0;
+    TRY(find_later(&from, s->at.step, &later));
+    if (!later) return WSC_OK;
+    wsc_free(later);
+    TRY(make_folder(dir, &folder));
+    const enum wsc_err rc = move_later(&from, s->at.step, folder, &n);
+    if (!rc) WSC_INFO("%d checkpoint(s) of steps that are repeated were moved to %s", n, folder);
+    wsc_free(folder);
+    return rc;
+}
+
 enum wsc_err job_set_aside(const struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     const bool saves = s->job->values && rc->checkpoint_steps > 0;
     if (comm_rank(s->comm) || s->at.step == s->run.last_step) return WSC_OK;
     if (!saves && !has_metrics(rc->model_dir)) return WSC_OK;
-    const bool goes_on = s->checkpoint.start_path && s->at.step &&
-                         job_lies_in(s->checkpoint.start_path, rc->model_dir);
-    const int64_t last = goes_on ? s->at.step : -1;
+    const int64_t last = job_history_resumes_here(s) ? s->at.step : -1;
     const struct store_folder from = job_folder(s);
     char *later = NULL;
     TRY(find_later(&from, last, &later));

@@ -25,8 +25,8 @@
 /* ---- training -------------------------------------------------------------------------------- */
 
 /* Rates of the machine are of this step alone; those of the host are since the step that was logged
- * before.  Tokens count those of earlier runs too,
- * which a resumed run continues. */
+ * before.  Tokens count those of earlier runs too, which a resumed run continues; `at` is where the
+ * present pass began. */
 static struct job_logged_step step_report(struct job_state *s, const struct memoryx_batch *b)
 {
     const struct cluster *c = s->cluster;
@@ -43,9 +43,8 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
                                     .grad_norm = b->grad_norm,
                                     .loss_scale = b->loss_scale,
                                     .skipped = b->skipped,
-                                    .tokens =
-                                        (s->run.first_samples + (b->step - s->run.first_step) * n) *
-                                        model_tokens(c->model),
+                                    .tokens = (s->at.samples + (b->step - s->at.step) * n) *
+                                              model_tokens(c->model),
                                     .virtual_time_ps = b->end.ps,
                                     .step_time_ps = b->time_ps,
                                     .samples_per_s = r.samples_per_s,
@@ -375,7 +374,7 @@ static struct job_performance whereabouts(const struct job_state *s)
 static struct job_performance performance(const struct job_state *s)
 {
     const struct cluster *c = s->cluster;
-    const int64_t steps = s->at.step - s->run.first_step, n_csx = c->machine->n_wafers;
+    const int64_t steps = job_trained_steps(s), n_csx = c->machine->n_wafers;
     const int64_t samples = steps * s->train.batch.batch_size;
     const int64_t time_ps = s->result.total_time_ps + s->at.recovery_ps;
     const struct cluster_rates r = cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps, true,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* metrics.jsonl: one JSON object on one line for each logged step and each evaluation.
  *
- * A line is written by one write() or not at all.  A run that resumes keeps the lines up to the
- * step of its checkpoint, without that of an evaluation which it repeats, and drops the rest, and a
- * last line that a crash tore.  The file is documented in docs/FILES.md. */
+ * A line is written by one write() or not at all.  A run that resumes keeps the lines that were
+ * there when its checkpoint was written, and drops the rest, and a last line that a crash tore. The
+ * file is documented in docs/FILES.md. */
 #include "job_metrics.h"
 #include "json_breakdown.h"
 
@@ -26,28 +26,49 @@ enum { LINE_SIZE = 65536 };
 struct job_metrics {
     char *path;
     int fd;
+    int64_t n_lines;
 };
 
+/* Lines of the file so far, while it is cut back. */
+struct cut {
+    const struct job_kept *kept;
+    int64_t n_kept;
+    bool repeats; /* after the first lines came one of a step that the run will not repeat */
+};
+
+/* Is a line of @p step kept?  After the first lines, those up to the checkpoint, come lines of the
+ * steps after it and of evaluations by other runs.  Lines of steps before it were trained again. */
+static bool keeps_step(struct cut *cut, int64_t step, bool is_evaluation)
+{
+    const struct job_kept *kept = cut->kept;
+    const bool before = step <= (is_evaluation ? kept->evaluations : kept->steps);
+    if (kept->lines < 0) return before;
+    if (cut->n_kept < kept->lines) return true;
+    cut->repeats |= before && !is_evaluation;
+    return before && is_evaluation && !cut->repeats;
+}
+
 /* Is the line, without its newline, kept?  *@p ours is false when it is not one of ours. */
-static bool is_kept(const char *line, size_t n, const struct job_kept *kept, bool *ours)
+static bool is_kept(const char *line, size_t n, struct cut *cut, bool *ours)
 {
     json_t *object = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
     json_t *value = json_object_get(object, "step");
-    const int64_t last = json_object_get(object, "eval_loss") ? kept->evaluations : kept->steps;
-    const bool keep = json_integer_value(value) <= last;
+    const bool is_evaluation = json_object_get(object, "eval_loss") != NULL;
     *ours = json_is_integer(value);
+    const bool keep = *ours && keeps_step(cut, json_integer_value(value), is_evaluation);
     json_decref(object);
-    return *ours && keep;
+    cut->n_kept += keep;
+    return keep;
 }
 
 /* Copy the lines to keep; a crash can only have torn the last one. */
 static WSC_CHECKED enum wsc_err keep_lines(struct wsc_text *text, FILE *file, const char *path,
-                                           char *line, const struct job_kept *kept)
+                                           char *line, struct cut *cut)
 {
     for (int number = 1; fgets(line, LINE_SIZE, file); number++) {
         size_t n = strlen(line);
         bool ours = false;
-        if (n && line[n - 1] == '\n' && is_kept(line, n - 1, kept, &ours))
+        if (n && line[n - 1] == '\n' && is_kept(line, n - 1, cut, &ours))
             wsc_text_bytes(text, line, n);
         if (ours) continue;
         int next = fgetc(file);
@@ -63,7 +84,7 @@ static WSC_CHECKED enum wsc_err keep_lines(struct wsc_text *text, FILE *file, co
 }
 
 /* Through a new file and a rename: a crash while the file is cut back costs no line. */
-static WSC_CHECKED enum wsc_err cut_back(const char *path, const struct job_kept *kept)
+static WSC_CHECKED enum wsc_err cut_back(const char *path, struct cut *cut)
 {
     FILE *file = fopen(path, "r");
     if (!file && errno == ENOENT) return WSC_OK;
@@ -71,7 +92,7 @@ static WSC_CHECKED enum wsc_err cut_back(const char *path, const struct job_kept
     struct wsc_text text = {0};
     enum wsc_err rc = WSC_NOMEM;
     char *line = wsc_alloc_raw(WSC_MEM_REPORT, LINE_SIZE, 1);
-    if (line) rc = keep_lines(&text, file, path, line, kept);
+    if (line) rc = keep_lines(&text, file, path, line, cut);
     (void)fclose(file);
     if (!rc) rc = out_write_text(path, text.bytes ? text.bytes : "");
     wsc_free(line);
@@ -83,13 +104,15 @@ enum wsc_err job_metrics_open(struct job_metrics **out, const char *dir, struct 
 {
     enum wsc_err rc;
     struct job_metrics *m;
+    struct cut cut = {.kept = &kept};
     *out = NULL;
     TRY(wsc_file_mkdir(dir));
     TRY_NEW(m, WSC_MEM_REPORT, 1);
     m->fd = -1;
     m->path = out_file_path(dir, "metrics.jsonl");
     TRY_GOTO(m->path ? WSC_OK : WSC_NOMEM, failed);
-    TRY_GOTO(cut_back(m->path, &kept), failed);
+    TRY_GOTO(cut_back(m->path, &cut), failed);
+    m->n_lines = cut.n_kept;
     m->fd = open(m->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (m->fd < 0) {
         rc = WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", m->path, strerror(errno));
@@ -108,6 +131,7 @@ static WSC_CHECKED enum wsc_err finish_line(struct job_metrics *m, struct out_js
 {
     enum wsc_err rc = out_json_check(j, m->path);
     if (!rc) rc = out_append(m->fd, m->path, &j->text);
+    if (!rc) m->n_lines++;
     wsc_text_free(&j->text);
     return rc;
 }
@@ -200,6 +224,11 @@ enum wsc_err job_last_evaluation(const char *dir, int64_t *step, double *loss)
     wsc_free(line);
     wsc_free(path);
     return rc;
+}
+
+int64_t job_metrics_lines(const struct job_metrics *m)
+{
+    return m ? m->n_lines : -1;
 }
 
 void job_metrics_close(struct job_metrics **m)

@@ -35,12 +35,14 @@ struct job_logged_step {
 
 /** An open metrics.jsonl. */
 struct job_metrics;
-/** The last steps whose lines are kept; -1: none, INT64_MAX: all. */
+/** What is kept of the file: the first @c lines lines, and after them evaluations up to step
+ *  @c evaluations that a run of `--mode eval` appended.  Where @c lines is not known, -1, lines of
+ *  steps and of evaluations up to those steps; -1: none, INT64_MAX: all. */
 struct job_kept {
-    int64_t steps, evaluations;
+    int64_t steps, evaluations, lines;
 };
-/** Open `<dir>/metrics.jsonl` (@p dir is made when missing), keeping whole lines of steps and of
- *  evaluations up to those of @p kept.  A last line that a crash tore is dropped; any other line
+/** Open `<dir>/metrics.jsonl` (@p dir is made when missing), keeping whole lines as
+ *  @p kept says.  A last line that a crash tore is dropped; any other line
  *  that is not ours is an error (WSC_FORMAT) and the file is left as it was. */
 enum wsc_err job_metrics_open(struct job_metrics **out, const char *dir,
                               struct job_kept kept) WSC_CHECKED;
@@ -50,6 +52,8 @@ enum wsc_err job_metrics_step(struct job_metrics *m,
 /** One evaluation: `{"step", "eval_loss", "eval_accuracy", "eval_perplexity", "samples"}`; between
  *  the loss and the samples are the scores of the model. */
 enum wsc_err job_metrics_eval(struct job_metrics *m, const struct job_evaluation *e) WSC_CHECKED;
+/** Lines in the file; -1 for NULL. */
+int64_t job_metrics_lines(const struct job_metrics *m);
 /** Close and release; NULL inside allowed. */
 void job_metrics_close(struct job_metrics **m);
 #endif

@@ -195,9 +195,9 @@ static enum wsc_err check_counts(const struct job_state *s)
                         "fewer steps: --num_steps, or --max_steps for all starts together");
 }
 
-/* After the checkpoint is known: a run that trains cuts metrics back to its step, any other one
- * appends.  An evaluation that is repeated may have its line already: from a run that was killed
- * before the next checkpoint. */
+/* After the checkpoint is known: a run that trains cuts metrics back to it, any other one appends.
+ * An evaluation that is repeated may have its line already: from a run that was killed before the
+ * next checkpoint. */
 static enum wsc_err open_metrics(struct job_state *s)
 {
     const bool trains = job_trains(s), evaluates = job_evaluates(s);
@@ -205,7 +205,9 @@ static enum wsc_err open_metrics(struct job_state *s)
     const bool again = s->at.eval_due && trains && evaluates;
     const int64_t from = s->at.step ? s->at.step : -1;
     const int64_t last = trains && s->at.step < s->run.last_step ? from : INT64_MAX;
-    const struct job_kept kept = {last, again ? from - 1 : last};
+    const bool counted = last != INT64_MAX && job_history_resumes_here(s);
+    const struct job_kept kept = {last, again ? from - 1 : last,
+                                  counted ? s->checkpoint.n_lines : -1};
     TRY(job_metrics_open(&s->log.metrics, s->job->params->runconfig.model_dir, kept));
     return job_events_open(s, trains, evaluates);
 }
@@ -236,6 +238,7 @@ static void settle_origin(struct job_state *s)
     const bool can = back >= 0 && comm_rank(s->comm) == 0 && job_can_restore(s, back);
     if (comm_max(s->comm, can)) return;
     s->run.origin_step = s->run.first_step;
+    s->run.origin_samples = s->run.first_samples;
     if (comm_rank(s->comm) == 0)
         WSC_WARNING("fault %s: checkpoints before step %lld are not there, so this run repeats "
                     "fewer steps than an uninterrupted one",
@@ -288,6 +291,15 @@ static void count_uncounted(struct job_state *s)
     s->at.uncounted = s->job->values ? comm_max(s->comm, here) : 0;
 }
 
+/* A training that skips samples begins here: earlier steps lie before the gap in its stream. */
+static void skip_samples(struct job_state *s)
+{
+    const int64_t n = s->job->params->runconfig.skip_samples;
+    if (!n || !job_trains(s) || s->run.planned_last_step >= 0) return;
+    s->at.samples += n;
+    s->run.origin_step = s->at.step;
+}
+
 static enum wsc_err restore(struct job_state *s, bool *report)
 {
     enum wsc_err rc = s->job->values ? job_restore(s) : WSC_OK;
@@ -321,14 +333,14 @@ enum wsc_err job_set_up(struct job_state *s, bool *report)
     TRY(job_compare_data(s, report));
     job_classes_share(s);
     TRY(job_identify_samples(s, report));
+    TRY(comm_agree(s->comm, zoo_training_hash(s->job->params, &s->checkpoint.params_hash), report));
     job_log_start(s);
     TRY(restore(s, report));
     count_uncounted(s);
     TRY(comm_agree(s->comm, count_steps(s), report));
     choose_last_step(s);
     log_last_step(s);
-    if (job_trains(s) && s->run.planned_last_step < 0)
-        s->at.samples += s->job->params->runconfig.skip_samples;
+    skip_samples(s);
     TRY(comm_agree(s->comm, check_counts(s), report));
     TRY(comm_agree(s->comm, job_check_ends(s), report));
     TRY(comm_agree(s->comm, job_check_evaluations(s), report));
@@ -336,6 +348,7 @@ enum wsc_err job_set_up(struct job_state *s, bool *report)
     TRY(comm_agree(s->comm, open_metrics(s), report));
     s->run.first_step = s->at.step;
     s->run.first_samples = s->at.samples;
+    if (s->run.origin_step == s->run.first_step) s->run.origin_samples = s->at.samples;
     if (s->job->values && s->job->numerics == KERNELS_HOST)
         job_log_zeros(s->cluster->model, s->at.step - s->at.uncounted);
     TRY(comm_agree(s->comm, plan_faults(s), report));

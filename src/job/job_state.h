@@ -57,10 +57,12 @@ struct job_phase {
 /* The bounds of this run, set when the checkpoint is restored. */
 struct job_bounds {
     int64_t first_step, first_samples; /* step and samples at the start of this run */
-    int64_t origin_step;               /* where the training began, of which this run is a part */
-    int64_t last_step;                 /* last step of this run */
-    int64_t planned_last_step;         /* last step of the run that a restart continues, or -1 */
-    int64_t num_steps;                 /* requested number of steps; CONF_NULL: up to max_steps */
+    /* Where the training began, of which this run is a part, and samples of the stream before it
+     * (-1: not known).  A phase, other params, other data or skipped samples begin a training. */
+    int64_t origin_step, origin_samples;
+    int64_t last_step;         /* last step of this run */
+    int64_t planned_last_step; /* last step of the run that a restart continues, or -1 */
+    int64_t num_steps;         /* requested number of steps; CONF_NULL: up to max_steps */
     struct cluster_evaluations evaluations; /* n_batches: 0 before the first one */
     bool evaluates_first; /* the run began with an evaluation in which the one before stopped */
     /* owned, rank 0 only: virtual times of the shards at the start, if the machine has faults and
@@ -98,6 +100,10 @@ struct job_checkpoints {
     char *start_path;
     const char *start_states;   /* what of it was loaded, borrowed; NULL: all */
     struct job_samples samples; /* samples that the run reads, equal on all ranks */
+    int64_t params_hash;        /* zoo_training_hash() */
+    /* lines of metrics.jsonl when the checkpoint was written: that with which this run began, then
+     * that which it writes; -1: not known */
+    int64_t n_lines;
 };
 
 /* Checks for signals that ask the run to stop. */
@@ -168,6 +174,12 @@ static inline bool job_trains(const struct job_state *s)
 static inline bool job_evaluates(const struct job_state *s)
 {
     return zoo_mode_evaluates(s->job->params->runconfig.mode);
+}
+
+/* Steps that this run has trained, those that it repeated after a loss of memory included. */
+static inline int64_t job_trained_steps(const struct job_state *s)
+{
+    return s->at.step - s->run.first_step + s->at.repeated_steps;
 }
 
 /* Folder of the checkpoints: the job writes them there, and resumes from the newest one in it. */

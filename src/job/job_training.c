@@ -60,6 +60,7 @@ static enum wsc_err train_steps(struct job_state *s, int64_t n_steps)
                                     .source = s->train.source,
                                     .seed = cluster_seed(s->job->params)};
     TRY(job_run_pass(s, &pass, &work));
+    s->at.eval_due = false; /* also one that this run has left out */
     s->at.samples += n_steps * s->train.batch.batch_size;
     s->at.step += n_steps;
     return WSC_OK;
@@ -162,7 +163,7 @@ static enum wsc_err go_back(struct job_state *s, int64_t recovery_ps)
     TRY(cluster_make_masks(s->cluster));
     cluster_faults_restored(s->cluster, &lost, recovery_ps);
     s->at.repeated_steps += before - saved;
-    job_rate_take_back(&s->log.rate, (before - saved) * s->train.batch.batch_size);
+    s->checkpoint.saved_step = -1; /* one of a step that is repeated says nothing of the loss */
     return WSC_OK;
 }
 
@@ -215,7 +216,7 @@ static void log_end(const struct job_state *s)
     WSC_INFO("Training completed successfully!");
     const double host_s = wsc_clock_s() - s->log.host_start_s;
     WSC_INFO("Processed %lld training sample(s) in %.2f seconds of this host.",
-             (long long)((s->at.step - s->run.first_step) * s->train.batch.batch_size), host_s);
+             (long long)(job_trained_steps(s) * s->train.batch.batch_size), host_s);
 }
 
 enum wsc_err job_train(struct job_state *s)

@@ -31,13 +31,6 @@ void job_rate_update(struct job_rate *r, int64_t samples, int64_t time_ps)
     r->global_rate = (double)r->samples / wsc_seconds((double)r->time_ps);
 }
 
-void job_rate_take_back(struct job_rate *r, int64_t samples)
-{
-    r->samples -= samples;
-    if (r->time_ps > 0)
-        r->global_rate = fmax((double)r->samples, 0) / wsc_seconds((double)r->time_ps);
-}
-
 struct job_pace job_pace_of(const struct job_rate *r, int64_t batch_size, int64_t loop,
                             int64_t total, bool more)
 {

@@ -11,8 +11,6 @@ struct job_rate {
 };
 /** Account for @p samples that took @p time_ps of virtual time. */
 void job_rate_update(struct job_rate *r, int64_t samples, int64_t time_ps);
-/** Leave out @p samples of steps that are repeated after a restore; their time stays. */
-void job_rate_take_back(struct job_rate *r, int64_t samples);
 /** How fast the emulated machine goes, and how long it will; seconds, NaN: not known. */
 struct job_pace {
     double rate, global_rate; /**< samples/s: smoothed, and since the start */

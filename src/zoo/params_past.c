@@ -5,6 +5,7 @@
  * the weights of another model with equal shapes, for example with another number of heads, would
  * be garbage without an error. zoo_params_dump() writes the lines. Called by src/job/job_history.c
  * and src/convert. */
+#include <wsc/hash.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/zoo.h>
@@ -145,6 +146,43 @@ enum wsc_err zoo_past_lines(const struct zoo_params *params, char **text)
     wsc_free(yaml);
     if (!rc && !*text) rc = WSC_NOMEM;
     return rc == WSC_NOMEM ? wsc_err_frame(rc, __FILE__, __LINE__, "params of a checkpoint") : rc;
+}
+
+/* ---- params of a training -------------------------------------------------------------------- */
+
+/* Do the values of a step depend on a line of the dump?  The section of @p line begins at @p
+ * section. */
+static bool decides_steps(const char *section, const char *line)
+{
+    static const char *const decides[] = {
+        "train_input:", "model:", "sparsity:", "optimizer:", "reduction_leaf:"};
+    static const char *const places_and_speed[] = {"    data_dir:", "        - ", /* a folder */
+                                                   "    micro_batch_size:", "    num_workers:"};
+    const char *const input = decides[0];
+    if (!strncmp(section, input, strlen(input)))
+        for (int i = 0; i < (int)(sizeof places_and_speed / sizeof *places_and_speed); i++)
+            if (!strncmp(line, places_and_speed[i], strlen(places_and_speed[i]))) return false;
+    for (int i = 0; i < (int)(sizeof decides / sizeof *decides); i++)
+        if (!strncmp(section, decides[i], strlen(decides[i]))) return true;
+    return !strncmp(line, "    seed:", 9);
+}
+
+enum wsc_err zoo_training_hash(const struct zoo_params *params, int64_t *hash)
+{
+    enum { UNUSED_BITS = 12 }; /* 52 bits: a double of a state dict has room for them */
+    char *yaml = NULL;
+    uint64_t h = 0;
+    TRY(zoo_params_dump(params, &yaml));
+    const char *section = yaml;
+    for (const char *line = yaml; *line;) {
+        const size_t n = strcspn(line, "\n");
+        if (*line != ' ') section = line;
+        if (decides_steps(section, line)) h = wsc_hash64(line, n, h);
+        line += n + (line[n] == '\n');
+    }
+    *hash = (int64_t)(h >> UNUSED_BITS);
+    wsc_free(yaml);
+    return WSC_OK;
 }
 
 /* ---- comparison -------------------------------------------------------------------------- */
