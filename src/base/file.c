@@ -168,22 +168,31 @@ static bool is_beside(const char *name, const char *base)
     return digits && !strcmp(number + digits, ".tmp");
 }
 
-/* Errors do not matter: what stays is a file that nobody reads. */
-static void remove_left_over(const char *path)
+/* The first @p n bytes of @p path name a folder. Remove its file @p name if another process left it
+ * there for @p path. One that cannot be removed does not matter: nobody reads it. */
+static enum wsc_err remove_if_left(const char *path, int n, const char *name)
 {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    char *left;
+    if (!is_beside(name, path + n)) return WSC_OK;
+    TRY_MEM(left, wsc_asprintf(WSC_MEM_BASE, "%.*s%s", n, path, name));
+    remove_unlocked(left);
+    wsc_free(left);
+    return WSC_OK;
+}
+
+static enum wsc_err remove_left_over(const char *path)
+{
+    const char *slash = strrchr(path, '/');
     const int n = slash ? (int)(slash + 1 - path) : 0;
-    char *folder = wsc_asprintf(WSC_MEM_BASE, "%.*s", n ? n : 1, n ? path : ".");
-    DIR *d = folder ? opendir(folder) : NULL;
-    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
-        char *left = is_beside(e->d_name, base)
-                         ? wsc_asprintf(WSC_MEM_BASE, "%.*s%s", n, path, e->d_name)
-                         : NULL;
-        if (left) remove_unlocked(left);
-        wsc_free(left);
-    }
+    enum wsc_err rc = WSC_OK;
+    char *folder;
+    TRY_MEM(folder, wsc_asprintf(WSC_MEM_BASE, "%.*s", n ? n : 1, n ? path : "."));
+    DIR *d = opendir(folder);
+    for (struct dirent *e = d ? readdir(d) : NULL; e && !rc; e = readdir(d))
+        rc = remove_if_left(path, n, e->d_name);
     if (d) (void)closedir(d);
     wsc_free(folder);
+    return rc;
 }
 
 /* Open and lock a file that still has its name then: until it is locked, another process may take
@@ -204,13 +213,13 @@ enum wsc_err wsc_beside_begin(struct wsc_beside *b, const char *path)
 {
     b->lock = -1;
     TRY_MEM(b->tmp, wsc_asprintf(WSC_MEM_BASE, "%s.%ld.tmp", path, (long)getpid()));
-    remove_left_over(path);
-    b->lock = open_locked(b->tmp);
+    enum wsc_err rc = remove_left_over(path);
+    if (!rc) b->lock = open_locked(b->tmp);
     if (b->lock >= 0) return WSC_OK;
-    const int why = errno;
+    if (!rc) rc = WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
     wsc_free(b->tmp);
     b->tmp = NULL;
-    return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(why));
+    return rc;
 }
 
 void wsc_beside_drop(struct wsc_beside *b)

@@ -414,8 +414,8 @@ TEST(run_time, more_layers_are_never_faster)
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* Sums over the plan: weights go down every edge once a transfer, gradients up every edge once a
- * backward transfer; the shards' links carry equal stripes of them.  Losses (a micro-batch) and
- * times (a step) are not striped. */
+ * backward transfer; the shards' links carry equal stripes of them.  Losses (a micro-batch) are
+ * not striped, and the times of a step take no bytes of a link. */
 static void planned_bytes(const struct small_config *c, const struct model *m, int64_t n_micro,
                           int64_t bytes[2])
 {
@@ -435,8 +435,7 @@ static void planned_bytes(const struct small_config *c, const struct model *m, i
         bytes[1] += edges * grads + shards * stream_per_shard(grads, shards);
     }
     bytes[0] *= n_micro;
-    bytes[1] = n_micro * (bytes[1] + (edges + shards) * STREAM_LOSS_BYTES) +
-               (edges + shards) * STREAM_SIGNAL_BYTES;
+    bytes[1] = n_micro * (bytes[1] + (edges + shards) * STREAM_LOSS_BYTES);
 }
 
 static void check_bytes(int num_csx, const char *shards, const char *micro)

@@ -206,7 +206,7 @@ TEST(corpus_files, name_the_file_of_a_bad_token)
     char dir[256], path[320];
     struct data_source *s = NULL;
     struct data_batch *b = NULL;
-    struct zoo_input input = input_of(folder(dir, "bad"));
+    struct zoo_input input = input_of(folder(dir, "wrong_token"));
     put(dir, "a.h5", H5T_STD_I64LE, 0, 20);
     put(dir, "c.h5", H5T_STD_I64LE, 24, 40);
     (void)snprintf(path, sizeof path, "%s/b.h5", dir);
