@@ -180,6 +180,10 @@ struct kernels_row {
     double tolerance;     /**< of values, |difference| / (1 + |expected|) */
     bool rounds_products; /**< in 16 bits with a density, each product of a sum over tokens */
     bool gradient;        /**< has a backward pass; false: the row is itself a gradient */
+    /** Where its sizes lie on the fabric, for plans: n, k, features and heads are along the
+     * columns, tokens along the rows; m and vocab along the columns where these say so, else m is
+     * along the rows, and a vocabulary passes all PEs. */
+    bool m_on_columns, vocab_on_columns;
     /** Numbers of inputs and result of a case; both passes. */
     struct kernels_sizes (*sizes)(const struct programs_case *c);
     /** Family of shapes that comparisons sample; NULL: not sampled. */

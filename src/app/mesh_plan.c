@@ -41,19 +41,30 @@ static int64_t part_of(int64_t n, int part, int whole)
     return of > 0 ? of : n;
 }
 
+/* The corner's part of the features of all heads, in whole heads as large as on the fabric, or in
+ * one smaller head, which has pairs of features for rotary positions. */
+static void cut_heads(struct programs_case *p, const struct programs_case *c)
+{
+    const int64_t all = part_of(c->heads * c->head_dim, p->w, c->w);
+    p->heads = part_of(c->heads, p->w, c->w);
+    const int64_t each = (all + p->heads - 1) / p->heads, even = each + each % 2;
+    p->head_dim = even < c->head_dim ? even : c->head_dim;
+    p->groups = 0;
+}
+
 /* A corner of the fabric with its part of rows and columns of the operands. */
-static struct programs_case probe_of(const struct programs_case *c)
+static struct programs_case probe_of(const struct kernels_row *k, const struct programs_case *c)
 {
     struct programs_case p = *c;
     p.w = c->w < SIDE ? c->w : SIDE;
     p.h = c->h < SIDE ? c->h : SIDE;
-    p.m = part_of(c->m, p.h, c->h);
+    p.m = k->m_on_columns ? part_of(c->m, p.w, c->w) : part_of(c->m, p.h, c->h);
     p.tokens = part_of(c->tokens, p.h, c->h);
     p.n = part_of(c->n, p.w, c->w);
     p.k = part_of(c->k, p.w, c->w);
     p.features = part_of(c->features, p.w, c->w);
-    p.heads = part_of(c->heads, p.w, c->w);
-    p.groups = 0;
+    if (k->vocab_on_columns) p.vocab = part_of(c->vocab, p.w, c->w);
+    if (c->heads) cut_heads(&p, c);
     p.threads = 1;
     p.share = NULL;
     p.watch = NULL;
@@ -78,7 +89,7 @@ static enum wsc_err measure(struct plan *plan, const struct kernels_row *k,
     struct programs_result r;
     double done = 0, seconds = 0;
     const double start = wsc_clock_s();
-    plan->probe = probe_of(c);
+    plan->probe = probe_of(k, c);
     plan->probe.progress = sample_memory;
     plan->probe.progress_ctx = plan;
     plan->base_bytes = wsc_mem_in_use(WSC_MEM_MESH);

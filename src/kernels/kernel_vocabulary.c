@@ -98,6 +98,7 @@ const struct kernels_row kernels_vocabulary_rows[] = {
      .summary = "loss of logits; backward: their gradient",
      KERNELS_OPERATION("--vocab --pass", 1 << MODEL_PART_HEAD, kernels_logit_shapes),
      .gradient = true,
+     .vocab_on_columns = true,
      .sizes = entropy_sizes,
      .strips = cross_entropy_strips,
      .program = programs_cross_entropy,

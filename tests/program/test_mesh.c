@@ -678,3 +678,27 @@ TEST(mesh, a_plan_counts_work_and_memory)
     json_decref(json);
     json_decref(run);
 }
+
+/* A plan measures PEs that hold what those of the whole fabric hold: sizes along the columns shrink
+ * with the columns, those along the rows with the rows. */
+TEST(mesh, a_plan_keeps_what_a_pe_holds)
+{
+    static const char *const pairs[][2] = {
+        {"linear --fabric 256x64 --tokens 128 --m 512 --k 256 --plan",
+         "linear --fabric 32x32 --tokens 64 --m 64 --k 32 --plan"},
+        {"wgrad --fabric 256x8 --tokens 16 --m 512 --k 256 --plan",
+         "wgrad --fabric 32x8 --tokens 16 --m 64 --k 32 --plan"},
+        {"cross_entropy --fabric 512x4 --tokens 64 --vocab 16384 --plan",
+         "cross_entropy --fabric 32x4 --tokens 64 --vocab 1024 --plan"},
+        {"rotary --fabric 256x4 --tokens 8 --heads 2 --head_dim 512 --plan",
+         "rotary --fabric 32x4 --tokens 8 --heads 1 --head_dim 128 --plan"},
+        {"rotary --fabric 64x4 --tokens 8 --heads 4 --head_dim 32 --plan",
+         "rotary --fabric 32x4 --tokens 8 --heads 2 --head_dim 32 --plan"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        json_t *whole = run_json(pairs[i][0]), *corner = run_json(pairs[i][1]);
+        T_NEAR(real(whole, "bytes_per_pe"), real(corner, "bytes_per_pe"), 1);
+        CU_ASSERT(real(whole, "router_cycles") > real(corner, "router_cycles"));
+        json_decref(whole);
+        json_decref(corner);
+    }
+}
