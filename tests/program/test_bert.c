@@ -201,7 +201,7 @@ TEST(bert, answers_are_spans_of_texts)
     (void)snprintf(json, sizeof json, "%s", job_path("squad.json"));
     CU_ASSERT_FATAL(put_questions(json));
     CU_ASSERT_FATAL(spawn_ok("%s --max_query_length 20 --split 0.1 | grep -q '40 documents in 1 "
-                             "files, 0 of them empty'",
+                             "file, 0 of them empty'",
                              data_command(json, "BertQADataProcessor", data)));
     check_ways(data, "BertQADataProcessor", "");
     CU_ASSERT(run("", data, "BertQADataProcessor",
