@@ -100,7 +100,7 @@ static void set_batches(struct app_sweep *s, bool batch_given)
     if (o->strong) least = 1;
     (void)snprintf(s->set[0], sizeof s->set[0], "runconfig.num_csx=%lld", (long long)least);
     (void)snprintf(s->set[1], sizeof s->set[1], "train_input.batch_size=%lld",
-                   (long long)(o->batch_per_csx * least));
+                   (long long)o->batch_per_csx * least);
     for (int i = 0; i < (o->strong ? 1 : 2) && config->n_sets < APP_MAX_SETS; i++)
         config->set[config->n_sets++] =
             (struct conf_set){s->set[i], i ? "batch_per_csx" : "num_csx"};
@@ -238,7 +238,7 @@ static enum wsc_err raise_no_part(const struct app_ints *num_csx, const struct h
 static enum wsc_err drop_counts_without_part(struct app_ints *num_csx,
                                              const struct hw_machine *cluster)
 {
-    int lacks[APP_MAX_LIST], largest = 0, kept = 0;
+    int lacks[APP_MAX_LIST] = {0}, largest = 0, kept = 0;
     for (int i = 0; i < num_csx->n; i++) {
         TRY(scaling_fault_without_place(cluster, num_csx->item[i], &lacks[i]));
         if (num_csx->item[i] > num_csx->item[largest]) largest = i;

@@ -69,17 +69,19 @@ static void follow(const char *path, char out[PATH_MAX])
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
+/* @p path is copied; @p given, which messages show, is borrowed, NULL: the path without links. */
 static enum wsc_err add(struct entries *all, const struct app_option *row, const char *label,
-                        const char *path)
+                        const char *path, const char *given)
 {
     char followed[PATH_MAX];
     TRY_GROW(all->item, WSC_MEM_APP, all->room, all->n + 1);
     struct entry *e = &all->item[all->n];
-    *e = (struct entry){.row = row, .given = path};
+    *e = (struct entry){.row = row};
     (void)snprintf(e->label, sizeof e->label, "%s", label);
     e->exists = !stat(path, &e->info);
     follow(path, followed);
     TRY_MEM(e->path, wsc_strdup(WSC_MEM_APP, followed));
+    e->given = given ? given : e->path;
     all->n++;
     return WSC_OK;
 }
@@ -102,8 +104,7 @@ static enum wsc_err add_list(struct entries *all, const struct app_option *o, co
         char path[PATH_MAX];
         const size_t n = strcspn(list, ",");
         (void)snprintf(path, sizeof path, "%.*s", (int)n, list);
-        TRY(add(all, o, label, path));
-        all->item[all->n - 1].given = all->item[all->n - 1].path;
+        TRY(add(all, o, label, path, NULL));
         list += n;
         if (!*list) return WSC_OK;
     }
@@ -117,10 +118,10 @@ static enum wsc_err add_option(struct entries *all, const struct app_call *call,
     if (!value || !names_path(o)) return WSC_OK;
     (void)snprintf(label, sizeof label, "%s%s", o->name ? "--" : "", o->name ? o->name : o->arg);
     if (is_list(o)) return add_list(all, o, label, value);
-    if (o->type != APP_PATHS) return add(all, o, label, value);
+    if (o->type != APP_PATHS) return add(all, o, label, value, value);
     const struct app_texts *texts = (const void *)((const char *)call->request + o->at);
     for (int i = 0; i < texts->n; i++)
-        TRY(add(all, o, label, texts->item[i]));
+        TRY(add(all, o, label, texts->item[i], texts->item[i]));
     return WSC_OK;
 }
 
@@ -139,7 +140,8 @@ static enum wsc_err collect(struct entries *all, const struct app_call *call,
     while ((o = app_next_option(call->table, call->command, o)))
         TRY(add_option(all, call, o));
     for (int i = 0; i < n; i++)
-        if (more[i].path) TRY(add(all, row_of(call, more[i].like), more[i].label, more[i].path));
+        if (more[i].path)
+            TRY(add(all, row_of(call, more[i].like), more[i].label, more[i].path, more[i].path));
     return WSC_OK;
 }
 
@@ -197,17 +199,21 @@ static enum wsc_err compare(const struct entry *out, const struct entry *e)
                         "another name for %s", out->label);
 }
 
-/* Outputs are compared with all inputs, and with the outputs before them. */
+/* Output @p i is compared with all inputs, and with the outputs before it; a folder with all. */
+static enum wsc_err compare_output(const struct entries *all, int i)
+{
+    const struct entry *out = &all->item[i];
+    for (int k = 0; k < all->n; k++) {
+        const bool later = k > i && all->item[k].row->writes && !is_folder(out);
+        if (k != i && !later) TRY(compare(out, &all->item[k]));
+    }
+    return WSC_OK;
+}
+
 static enum wsc_err compare_all(const struct entries *all)
 {
-    for (int i = 0; i < all->n; i++) {
-        const struct entry *out = &all->item[i];
-        for (int k = 0; k < all->n && out->row->writes; k++) {
-            const bool output = all->item[k].row->writes != NULL;
-            const bool later = k >= i && !is_folder(out);
-            if (k != i && !(output && later)) TRY(compare(out, &all->item[k]));
-        }
-    }
+    for (int i = 0; i < all->n; i++)
+        if (all->item[i].row->writes) TRY(compare_output(all, i));
     return WSC_OK;
 }
 

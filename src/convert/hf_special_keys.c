@@ -349,7 +349,7 @@ enum wsc_err convert_expansion_to_cs(struct convert_yaml *y)
         return convert_source_raise(y->from, WSC_FORMAT, "expansion_ratio",
                                     "expected a positive whole number, times d_model at most %d",
                                     INT32_MAX);
-    convert_yaml_add(y, "filter_size", "%lld", (long long)(width * ratio));
+    convert_yaml_add(y, "filter_size", "%lld", (long long)width * ratio);
     return WSC_OK;
 }
 

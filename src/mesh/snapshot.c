@@ -177,6 +177,7 @@ static enum wsc_err place_rows(const struct mesh *m, struct writing *w)
 {
     const struct mesh_rect all = {0, 0, 1, m->config.h};
     int64_t before = 0;
+    WSC_CHECK(w->row, "%d rows are not counted", m->config.h);
     TRY(mesh_share_rows(m, all, w->row, WORD));
     for (int y = 0; y <= m->config.h; y++) {
         const int64_t n = w->row[y];
