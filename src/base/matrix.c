@@ -4,18 +4,19 @@
 #include <wsc/matrix.h>
 
 #include <math.h>
+#include <stddef.h>
 
 bool wsc_matrix_invert(double *a, int n, int stride, double tiny)
 {
     for (int k = 0; k < n; k++) {
-        double *row = a + k * stride;
+        double *row = a + (ptrdiff_t)k * stride;
         const double pivot = row[k];
         if (!(fabs(pivot) > tiny)) return false;
         row[k] = 1;
         for (int j = 0; j < n; j++)
             row[j] /= pivot;
         for (int i = 0; i < n; i++) {
-            double *other = a + i * stride;
+            double *other = a + (ptrdiff_t)i * stride;
             const double factor = other[k];
             if (i == k) continue;
             other[k] = 0;
@@ -29,10 +30,10 @@ bool wsc_matrix_invert(double *a, int n, int stride, double tiny)
 int wsc_matrix_cholesky(const double *a, int n, int stride, double tiny, double *factor)
 {
     for (int i = 0; i < n; i++) {
-        double *row = factor + i * stride;
+        double *row = factor + (ptrdiff_t)i * stride;
         for (int j = 0; j <= i; j++) {
-            const double *other = factor + j * stride;
-            double rest = a[i * stride + j];
+            const double *other = factor + (ptrdiff_t)j * stride;
+            double rest = a[(ptrdiff_t)i * stride + j];
             for (int k = 0; k < j; k++)
                 rest -= row[k] * other[k];
             if (i == j && !(rest > tiny)) return i;

@@ -296,6 +296,27 @@ static int in_last_block(const struct model *model, int stage)
     return stage + per_block * (int)(model->stack[model->stage[stage].stack].L - 1);
 }
 
+/** Cycles of @p stage in all blocks of its stack, which are equal: one stands for those that run
+ *  forward alone, one for the others. */
+static double stage_cycles(const struct hw *hw, const struct cycles_layout *l,
+                           const struct cycles_plan *plan, bool training, int stage,
+                           int64_t n_sequences)
+{
+    const struct model *model = l->model;
+    const struct model_stage *s = &model->stage[stage];
+    const int64_t blocks = s->layer < 0 ? 1 : model->stack[s->stack].L;
+    const int64_t idle = s->layer < 0 || !training ? 0 : model_idle_blocks(model, s->stack);
+    const int last = idle ? in_last_block(model, stage) : stage;
+    const double others = (double)(blocks - idle);
+    double sum = 0;
+    if (idle) sum += (double)idle * forward_cycles(hw, l, plan, stage, n_sequences);
+    if (idle < blocks) sum += others * forward_cycles(hw, l, plan, last, n_sequences);
+    if (model->n_reference) sum += (double)blocks * reference_cycles(hw, l, plan, stage);
+    if (training && idle < blocks && (idle || last >= model->first_trained || s->layer >= 0))
+        sum += others * backward_cycles(hw, l, plan, last, n_sequences);
+    return sum;
+}
+
 double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
                                const struct cycles_plan *plan, bool training, int64_t n_sequences,
                                const struct model_density *density)
@@ -304,21 +325,10 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
     double sum = 0;
     if (n_sequences <= 0) return 0;
     cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
-    /* Blocks of a stack are equal: one stands for those that run forward alone, one for the others.
-     */
     for (int stage = model->first_policy; stage < model->n_stages; stage++) {
         const struct model_stage *s = &model->stage[stage];
-        const struct model_stack *stack = &model->stack[s->stack];
-        if (s->layer > stack->first) continue;
-        const int64_t blocks = s->layer < 0 ? 1 : stack->L;
-        const int64_t idle = s->layer < 0 || !training ? 0 : model_idle_blocks(model, s->stack);
-        const int last = idle ? in_last_block(model, stage) : stage;
-        const double others = (double)(blocks - idle);
-        if (idle) sum += (double)idle * forward_cycles(hw, &l, plan, stage, n_sequences);
-        if (idle < blocks) sum += others * forward_cycles(hw, &l, plan, last, n_sequences);
-        if (model->n_reference) sum += (double)blocks * reference_cycles(hw, &l, plan, stage);
-        if (training && idle < blocks && (idle || last >= model->first_trained || s->layer >= 0))
-            sum += others * backward_cycles(hw, &l, plan, last, n_sequences);
+        if (s->layer > model->stack[s->stack].first) continue;
+        sum += stage_cycles(hw, &l, plan, training, stage, n_sequences);
     }
     return sum;
 }

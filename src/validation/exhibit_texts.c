@@ -49,7 +49,7 @@ static WSC_CHECKED enum wsc_err add_figure(const struct source *s, const char *i
 {
     const char *slash = memchr(inner, '/', n);
     const size_t first = slash ? (size_t)(slash - inner) : n;
-    double value, base = 1;
+    double value = 0, base = 1;
     TRY(find_value(s, inner, first, &value));
     if (slash) TRY(find_value(s, slash + 1, n - first - 1, &base));
     wsc_text_add(out, slash ? "%.3g" : "%.4g", value / base);

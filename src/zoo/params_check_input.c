@@ -84,7 +84,7 @@ struct zoo_batch_notes zoo_batch_notes(int64_t batch, int64_t micro, int64_t num
             "%lld does not divide the %lld sequences of %s, whose %lld micro-batches have "
             "%lld at most",
             (long long)micro, (long long)share, whose, (long long)n,
-            (long long)((share - 1) / n + 1));
+            ((long long)share - 1) / n + 1);
     return notes;
 }
 
