@@ -39,7 +39,7 @@ static enum wsc_err to_hf(const struct convert_job *job)
     TRY(rc);
     (void)printf("%s: %lld tensors, %lld parameters\nwrote %s, %lld file%s\n", r.family,
                  (long long)r.n_tensors, (long long)r.n_params, job->out, (long long)r.n_files,
-                 r.n_files == 1 ? "" : "s");
+                 wsc_plural(r.n_files));
     return WSC_OK;
 }
 

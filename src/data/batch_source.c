@@ -48,7 +48,7 @@ static enum wsc_err no_samples(const struct data_source *s, const struct data_se
     return WSC_RAISE(WSC_FORMAT,
                      "%s: the files of its data set hold %lld sample%s, none of them in "
                      "data_subset",
-                     path, (long long)set->n, set->n == 1 ? "" : "s");
+                     path, (long long)set->n, wsc_plural(set->n));
 }
 
 /* Files of a data set with weight 0 are not even listed. */

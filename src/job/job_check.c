@@ -221,7 +221,7 @@ static void warn_of_sentinels(const struct zoo_input *in, const char *key)
     if (in->extra_ids >= n) return;
     WSC_WARNING("%s: %lld sentinel%s, but sources of %lld tokens have up to %lld spans: the last "
                 "tokens of the vocabulary are sentinels too",
-                key, (long long)in->extra_ids, in->extra_ids == 1 ? "" : "s",
+                key, (long long)in->extra_ids, wsc_plural(in->extra_ids),
                 (long long)in->max_sequence_length, (long long)n);
 }
 

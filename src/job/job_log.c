@@ -325,15 +325,15 @@ void job_log_start(const struct job_state *s)
     WSC_INFO("%s parameters, %d stages; %d x %s, %d SwarmX node%s, %d MemoryX shard%s on %d rank%s"
              "%s",
              params, c->model->n_stages, t->n_wafers, c->hw.cluster->name, t->n_nodes,
-             t->n_nodes == 1 ? "" : "s", t->n_shards, t->n_shards == 1 ? "" : "s",
-             comm_size(s->comm), comm_size(s->comm) == 1 ? "" : "s", threads);
+             wsc_plural(t->n_nodes), t->n_shards, wsc_plural(t->n_shards), comm_size(s->comm),
+             wsc_plural(comm_size(s->comm)), threads);
     if (s->job->params->train_input.use_vsl || s->job->params->eval_input.use_vsl)
         WSC_INFO("Packed texts (use_vsl): a sample takes the time of a whole sequence.");
     if (!b) return;
     WSC_INFO("Effective batch size is %lld.", (long long)b);
     const struct cycles_plan *p = &s->train.plan;
     WSC_INFO("Plan: %d lane%s, micro-batch %lld x %lld per system, recomputation %s", p->lanes,
-             p->lanes == 1 ? "" : "s", (long long)(p->micro_batch / model_sequences(c->model)),
+             wsc_plural(p->lanes), (long long)(p->micro_batch / model_sequences(c->model)),
              (long long)s->train.batch.n_micro, p->recompute ? "on" : "off");
     tell_dropout(s);
     if (p->spill_bytes_per_sequence)

@@ -27,8 +27,8 @@ static enum wsc_err check_filled(const struct job_state *s, const struct stream_
         WSC_RAISE(WSC_CONFIG,
                   "lanes: %lld, but a micro-batch has at most %lld micro-shard%s of "
                   "%lld sample%s on a wafer",
-                  (long long)asked, (long long)most, most == 1 ? "" : "s", (long long)leaf,
-                  leaf == 1 ? "" : "s"),
+                  (long long)asked, (long long)most, wsc_plural(most), (long long)leaf,
+                  wsc_plural(leaf)),
         "--set lanes=%lld, or a larger batch", (long long)most);
 }
 

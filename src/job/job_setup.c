@@ -146,7 +146,7 @@ static enum wsc_err count_steps(struct job_state *s)
     s->run.num_steps = epochs * n;
     if (comm_rank(s->comm) == 0)
         WSC_INFO("An epoch has %lld step%s, and num_epochs asks for %lld.", (long long)n,
-                 n == 1 ? "" : "s", (long long)epochs);
+                 wsc_plural(n), (long long)epochs);
     return WSC_OK;
 }
 
@@ -176,7 +176,7 @@ static void log_last_step(const struct job_state *s)
     if (s->run.num_steps == CONF_NULL || s->run.last_step - s->at.step >= s->run.num_steps) return;
     WSC_INFO("%s asks for %lld step%s from step %lld; the run ends at runconfig.max_steps, %lld.",
              rc->num_epochs == CONF_NULL ? "num_steps" : "num_epochs", (long long)s->run.num_steps,
-             s->run.num_steps == 1 ? "" : "s", (long long)s->at.step, (long long)rc->max_steps);
+             wsc_plural(s->run.num_steps), (long long)s->at.step, (long long)rc->max_steps);
 }
 
 /* Samples and tokens are counted too, and there are more of them than steps. */

@@ -28,6 +28,6 @@ void job_log_zeros(const struct model *model, int64_t updates)
         }
         if (reason && first == i)
             WSC_INFO("This host multiplies the zeros of %d sparse tensor%s, from %s on: %s", n,
-                     n == 1 ? "" : "s", model->tensor[i].name, reason);
+                     wsc_plural(n), model->tensor[i].name, reason);
     }
 }

@@ -36,8 +36,7 @@ static void print_counts(const struct hw_machine *c)
             n += !c->source[i].is_default && !strcmp(c->source[i].kind, kind);
         (void)printf("%s%d %s", k ? ", " : "  ", n, kind);
     }
-    if (n_defaults)
-        (void)printf("; %d key%s at the default", n_defaults, n_defaults == 1 ? "" : "s");
+    if (n_defaults) (void)printf("; %d key%s at the default", n_defaults, wsc_plural(n_defaults));
     (void)printf("\n");
 }
 

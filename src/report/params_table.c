@@ -168,7 +168,7 @@ static void print_steps(const struct zoo_runconfig *r)
     line("steps");
     if (r->num_epochs != CONF_NULL)
         (void)printf("those of %lld epoch%s of the data", (long long)r->num_epochs,
-                     r->num_epochs == 1 ? "" : "s");
+                     wsc_plural(r->num_epochs));
     if (r->num_epochs != CONF_NULL && r->max_steps != CONF_NULL)
         (void)printf(", at most up to step %lld\n", (long long)r->max_steps);
     else if (r->num_epochs != CONF_NULL)

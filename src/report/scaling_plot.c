@@ -320,7 +320,7 @@ static void add_curve_labels(struct wsc_text *t, const struct report_view *v, in
         out_si(rate, sizeof rate, r->tokens_per_s);
         out_step_time(step, sizeof step, r->step_time_ps);
         wsc_text_add(t, "%d%c %s on %lld system%s: %s tokens/s, efficiency %.2f %%, step %s\n",
-                     plot, panel, r->model, (long long)r->num_csx, r->num_csx == 1 ? "" : "s", rate,
+                     plot, panel, r->model, (long long)r->num_csx, wsc_plural(r->num_csx), rate,
                      100 * r->efficiency, step);
     }
 }

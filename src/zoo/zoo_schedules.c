@@ -543,6 +543,7 @@ static void read_node(const struct reading *r, const struct conf_node *node, int
         char place[CONF_MAX_PATH];
         (void)snprintf(place, sizeof place, "%.150s[0]", r->path);
         const struct reading only = {r->p, place, r->schedule};
+        (void)read_main(r, node); /* one schedule is no chain, but its main_scheduler must exist */
         read_map(&only, node->entry[0].value, at);
     } else if (node->kind == CONF_NODE_LIST) {
         out->total_iters = CONF_NULL;

@@ -112,3 +112,21 @@ TEST(zoo_values, any_entry_names_the_main_scheduler)
         zoo_params_fini(&p);
     }
 }
+
+/* A list of one schedule is neither chain nor sequence, but the name is looked at. */
+TEST(zoo_values, a_single_entry_names_a_known_main_scheduler)
+{
+    static const char *const names[] = {"ChainedLR", "bogus"};
+    for (int i = 0; i < 2; i++) {
+        struct zoo_params p;
+        char text[1000];
+        (void)snprintf(text, sizeof text,
+                       INPUT MODEL "optimizer:\n  optimizer_type: AdamW\n  learning_rate: "
+                                   "[{scheduler: Constant, learning_rate: 0.5, "
+                                   "main_scheduler: %s}]\n",
+                       names[i]);
+        T_EQ(parse(&p, text), i ? WSC_CONFIG : WSC_OK);
+        CU_ASSERT(!i || strstr(wsc_err_message(), "learning_rate[0].main_scheduler"));
+        zoo_params_fini(&p);
+    }
+}
