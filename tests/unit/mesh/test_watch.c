@@ -134,14 +134,16 @@ TEST(mesh_watch, names_differ)
         for (int k = 0; k <= i; k++) {
             const struct mesh_label a = mesh_pe_state_label((enum mesh_pe_state)i);
             const struct mesh_label b = mesh_pe_state_label((enum mesh_pe_state)k);
-            CU_ASSERT(a.key && a.text && (strcmp(a.key, b.key) == 0) == (i == k));
+            CU_ASSERT_FATAL(a.key && a.text && b.key && b.text);
+            CU_ASSERT((strcmp(a.key, b.key) == 0) == (i == k));
             CU_ASSERT((strcmp(a.text, b.text) == 0) == (i == k));
         }
     for (int i = 0; i < MESH_PARTS; i++)
         for (int k = 0; k <= i; k++) {
             const struct mesh_label a = mesh_part_label((enum mesh_part)i);
             const struct mesh_label b = mesh_part_label((enum mesh_part)k);
-            CU_ASSERT(a.key && a.text && (strcmp(a.key, b.key) == 0) == (i == k));
+            CU_ASSERT_FATAL(a.key && a.text && b.key && b.text);
+            CU_ASSERT((strcmp(a.key, b.key) == 0) == (i == k));
             CU_ASSERT((strcmp(a.text, b.text) == 0) == (i == k));
         }
     T_STR(mesh_pe_state_label(MESH_PE_WAITS_FOR_IN).key, "wait_for_input");
