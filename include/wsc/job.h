@@ -160,7 +160,8 @@ struct job_description {
  *  option that helps. */
 enum wsc_err job_check(const struct job *job);
 /** Describe @p job; not collective. @p with_plan: also plan it for the machine; WSC_CAPACITY when
- *  the model does not fit. Call job_description_fini() on @p out, also after an error. */
+ *  the model does not fit. Without, a job with values opens its data, and what a run would refuse
+ *  in them is a warning. Call job_description_fini() on @p out, also after an error. */
 enum wsc_err job_describe(struct job_description *out, const struct job *job,
                           bool with_plan) WSC_CHECKED;
 /** Free what @p d owns; a zeroed one is allowed. */

@@ -583,27 +583,51 @@ static enum wsc_err check_needs(const struct app_call *call, const struct app_op
     return WSC_OK;
 }
 
-/* The options that are missing, in one message. */
+/* True when the option was not given although the conditions of its row demand it. */
+static bool is_missing(const struct app_call *call, const struct app_option *o)
+{
+    struct condition c;
+    const char *at = o->required;
+    bool missing = at != NULL && !*given_of(call, o);
+    while (missing && next_condition(call, &at, &c))
+        missing = holds(call, &c);
+    return missing;
+}
+
+/* The options that make @p o unnecessary, as alternatives: "" when there are none. */
+static void list_alternatives(const struct app_call *call, const struct app_option *o,
+                              char text[static 128])
+{
+    struct condition c;
+    char name[64];
+    const char *at = o->required;
+    text[0] = '\0';
+    while (next_condition(call, &at, &c)) {
+        const size_t used = strlen(text);
+        if (c.not &&!c.value[0])
+            (void)snprintf(text + used, 128 - used, "%s%s", used ? " or " : "", label(c.row, name));
+    }
+}
+
+/* The options that are missing, in one message; the first one's alternatives in its hint. */
 static enum wsc_err check_required(const struct app_call *call)
 {
-    char missing[256] = "";
+    char missing[256] = "", others[128] = "", name[64];
     int n = 0;
-    const struct app_option *o = NULL;
+    const struct app_option *o = NULL, *first = NULL;
     while ((o = app_next_option(call->table, call->command, o))) {
-        char name[64];
-        struct condition c;
-        const char *at = o->required;
-        bool needed = at != NULL && !*given_of(call, o);
-        while (needed && next_condition(call, &at, &c))
-            needed = holds(call, &c);
-        if (!needed) continue;
+        if (!is_missing(call, o)) continue;
+        if (!first) first = o;
         const size_t used = strlen(missing);
         (void)snprintf(missing + used, sizeof missing - used, "%s%s", n++ ? ", " : "",
                        label(o, name));
     }
-    if (!n) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s %s missing", missing, n == 1 ? "is" : "are"),
-                        "wsc %s --help", call->command->name);
+    if (!first) return WSC_OK;
+    const enum wsc_err rc = WSC_RAISE(WSC_USAGE, "%s %s missing", missing, n == 1 ? "is" : "are");
+    list_alternatives(call, first, others);
+    if (!others[0]) return wsc_err_hint(rc, "wsc %s --help", call->command->name);
+    return wsc_err_hint(rc, "%s instead of %s, or wsc %s --help", others, label(first, name),
+                        call->command->name);
 }
 
 bool app_share_word(const char *a, const char *b)

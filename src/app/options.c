@@ -279,7 +279,7 @@ const struct app_option app_options[] = {
      .help = "HDF5 file with the mean gradient of every tensor after the first step", .writes = ""},
     {APP_ON_RUN, "validate_only", APP_FLAG, NULL, DRY_RUNS, AT(run, validate_only),
      .needs = "!compile_only !dump_params !print_placement",
-     .help = "check the params and print what they mean"},
+     .help = "check the params and the data, and print what they mean"},
     {APP_ON_RUN, "compile_only", APP_FLAG, NULL, DRY_RUNS, AT(run, compile_only),
      .needs = "!dump_params !print_placement !numerics=mesh",
      .help = "print the plan of the emulated machine and its speed as well"},

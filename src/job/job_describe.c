@@ -4,6 +4,8 @@
  * (`--print_placement`).  <wsc/report.h> prints the description. */
 #include <wsc/job.h>
 
+#include <wsc/data.h>
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 #include <stdio.h>
@@ -116,6 +118,24 @@ static enum wsc_err plan(struct job_description *d, const struct job *job)
     return cluster_plan_batch(d->cluster, input, !d->evaluates, &d->plan, &d->batch);
 }
 
+/* The samples of @p input as a run would open them.  A warning alone: params are also checked where
+ * the data do not lie. */
+static void try_data(const struct model *m, const struct zoo_input *input)
+{
+    struct data_source *source = NULL;
+    if (data_source_open(&source, input, m->T, m->stack[0].V))
+        WSC_WARNING("a run would end with: %s", wsc_err_message());
+    data_source_close(&source);
+}
+
+static void try_all_data(const struct job *job, const struct model *m)
+{
+    const struct zoo_params *p = job->params;
+    if (!job->values) return;
+    if (zoo_mode_trains(p->runconfig.mode)) try_data(m, &p->train_input);
+    if (zoo_mode_evaluates(p->runconfig.mode) && !job->requests) try_data(m, &p->eval_input);
+}
+
 enum wsc_err job_describe(struct job_description *out, const struct job *job, bool with_plan)
 {
     *out = (struct job_description){.params = job->params};
@@ -123,7 +143,10 @@ enum wsc_err job_describe(struct job_description *out, const struct job *job, bo
         TRY(plan(out, job));
     else
         TRY(model_create(&out->own_model, job->params, job->cluster->stream.granularity));
-    if (!with_plan) out->model = out->own_model;
+    if (!with_plan) {
+        out->model = out->own_model;
+        try_all_data(job, out->model);
+    }
     count_modules(out);
     TRY(count_sparse(out));
     return zoo_params_text(job->params, "model.name", &out->family);

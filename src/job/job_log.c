@@ -85,12 +85,14 @@ const char *job_progress_name(const struct job_state *s, const char *by_mode)
 static void show_progress(const struct job_state *s, const struct memoryx_batch *b)
 {
     char note[64];
+    /* A lost shard can go back to a checkpoint from before this run. */
+    const int64_t done = b->step > s->run.first_step ? b->step - s->run.first_step : 0;
     if (b->has_values)
         (void)snprintf(note, sizeof note, "loss %.4f", b->loss);
     else
         (void)snprintf(note, sizeof note, "%.3f ms/step", (double)b->time_ps * 1e-9);
-    out_progress_at(job_progress_name(s, "train"), b->step - s->run.first_step,
-                    s->run.last_step - s->run.first_step, note);
+    out_progress_at(job_progress_name(s, "train"), done, s->run.last_step - s->run.first_step,
+                    note);
 }
 
 /* The step as the training has it: with the checkpoint that an evaluation after it waits for. */

@@ -209,6 +209,28 @@ TEST(app_options, names_may_have_dashes_and_be_cut_short)
     CU_ASSERT(!is_taken_for("scale", "--num-csx2=2", "num_csx"));
 }
 
+/* What wsc COMMAND without arguments answers. */
+static void check_alone(const char *name, const char *message)
+{
+    char first[] = "wsc", *argv[] = {first, NULL};
+    const struct app_command *c = app_commands;
+    while (strcmp(c->name, name) != 0)
+        c++;
+    struct app_call call;
+    T_EQ(app_parse(&call, app_commands, c, app_options, 1, argv), WSC_USAGE);
+    T_STR(wsc_err_message(), message);
+    app_call_fini(&call);
+}
+
+TEST(app_options, what_is_missing_names_what_would_do_instead)
+{
+    check_alone("reproduce", "--out is missing; hint: wsc reproduce --help");
+    check_alone("params", "--template is missing; hint: --diff or --schema instead of --template, "
+                          "or wsc params --help");
+    check_alone("law", "--params, --sizes, --out are missing; hint: --points instead of --params, "
+                       "or wsc law --help");
+}
+
 /* ---- a table of dummies ---------------------------------------------------------------------- */
 
 struct dummy {
