@@ -9,6 +9,7 @@
 #include "hf_source.h"
 #include "job_params.h"
 #include "json_file.h"
+#include "output_folder.h"
 #include "tensor_map.h"
 #include "tensor_mover.h"
 #include "weight_files.h"
@@ -379,20 +380,10 @@ static enum wsc_err write_all(struct import *im)
     return out_write_text(im->result->params, im->yaml);
 }
 
-/* Set the paths of both files below --out. */
-static enum wsc_err name_output(const struct convert_job *job, struct convert_result *r)
-{
-    *r = (struct convert_result){0};
-    int n = snprintf(r->checkpoint, sizeof r->checkpoint, "%s/model.mdl", job->out);
-    int m = snprintf(r->params, sizeof r->params, "%s/params.yaml", job->out);
-    if (n < (int)sizeof r->checkpoint && m < (int)sizeof r->params) return WSC_OK;
-    return WSC_RAISE(WSC_USAGE, "--out: the path is too long");
-}
-
 enum wsc_err convert_from_hf(const struct convert_job *job, struct convert_result *result)
 {
     struct import im = {.job = job, .result = result};
-    TRY(name_output(job, result));
+    TRY(convert_name_checkpoint(job, result));
     enum wsc_err rc = open_input(&im);
     if (!rc) rc = match(&im);
     if (!rc) rc = write_all(&im);

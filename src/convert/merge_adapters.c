@@ -6,6 +6,7 @@
 #include <wsc/convert.h>
 
 #include "job_params.h"
+#include "output_folder.h"
 #include "tensor_map.h"
 
 #include <wsc/check.h>
@@ -136,11 +137,9 @@ static enum wsc_err write_params(const struct merge *m)
 enum wsc_err convert_merge_adapters(const struct convert_job *job, struct convert_result *result)
 {
     struct merge m = {.job = job, .result = result};
-    *result = (struct convert_result){.family = "adapters merged", .n_files = 1};
-    const int n = snprintf(result->checkpoint, sizeof result->checkpoint, "%s/model.mdl", job->out);
-    const int k = snprintf(result->params, sizeof result->params, "%s/params.yaml", job->out);
-    if (n >= (int)sizeof result->checkpoint || k >= (int)sizeof result->params)
-        return WSC_RAISE(WSC_USAGE, "--out: the path is too long");
+    TRY(convert_name_checkpoint(job, result));
+    result->family = "adapters merged";
+    result->n_files = 1;
     enum wsc_err rc = open_input(&m);
     if (!rc) rc = wsc_file_mkdir(job->out);
     if (!rc) rc = write_checkpoint(&m);

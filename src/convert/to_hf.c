@@ -7,6 +7,7 @@
 #include "hf_key.h"
 #include "job_params.h"
 #include "json_file.h"
+#include "output_folder.h"
 #include "safetensors_writer.h"
 #include "tensor_map.h"
 #include "tensor_mover.h"
@@ -19,7 +20,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* State of one conversion; convert_to_hf() frees it at its end, also after an error. */
 struct export
@@ -299,20 +299,6 @@ static enum wsc_err write_index(const struct export *ex)
                                 "weight_map", map));
 }
 
-/* Error if the folder has files of another model, which would be taken for parts of this one. */
-static enum wsc_err check_empty(const struct export *ex)
-{
-    static const char *const file[] = {"model.safetensors", "model.safetensors.index.json"};
-    char path[CONVERT_PATH_BYTES];
-    for (int i = 0; i < 2; i++) {
-        TRY(convert_path(path, ex->job->out, file[i]));
-        if (!access(path, F_OK))
-            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: exists", path),
-                                "remove it, or take another folder for --out");
-    }
-    return WSC_OK;
-}
-
 /* config.json has only the type of the tensors: with 32 bits the conversion back makes params that
  * select computation in 32 bits. Warn if the present params select 16 bits. */
 static void warn_of_precision(const struct export *ex)
@@ -326,8 +312,15 @@ static void warn_of_precision(const struct export *ex)
 /* config.json is written last, because a folder without it is not a model. */
 static enum wsc_err write_all(struct export *ex)
 {
+    /* All names by which the folder could be another model's, of which a part would be left. */
+    static const char *const names[] = {"config.json",
+                                        "model.safetensors",
+                                        "model.safetensors.index.json",
+                                        "pytorch_model.bin",
+                                        "pytorch_model.bin.index.json",
+                                        NULL};
     json_t *config;
-    TRY(check_empty(ex));
+    TRY(convert_check_new(ex->job->out, names));
     TRY(convert_config_to_json(&ex->cs, dtype_of(ex, ""), &config));
     enum wsc_err rc = wsc_file_mkdir(ex->job->out);
     if (!rc) rc = write_shards(ex);

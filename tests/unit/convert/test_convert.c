@@ -4,6 +4,7 @@
 #include "../../support/test.h"
 #include "hf_case.h"
 
+#include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/out.h>
@@ -11,9 +12,16 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Over the files of an earlier case. */
 static enum wsc_err from_hf(const char *input, const char *out, bool lenient,
                             struct convert_result *r)
 {
+    static const char *const names[] = {"model.mdl", "params.yaml"};
+    for (int i = 0; i < 2; i++) {
+        char path[4096];
+        (void)snprintf(path, sizeof path, "%s/%s", out, names[i]);
+        (void)unlink(path);
+    }
     const struct convert_job job = {.input = input, .out = out, .lenient = lenient};
     return convert_from_hf(&job, r);
 }
@@ -572,12 +580,33 @@ TEST(convert, tensors_that_do_not_fit_are_told)
     T_EQ(r.n_left_out, 12);
 }
 
+/* Not even its own input, which may lie in the folder. */
+TEST(convert, nothing_is_written_over)
+{
+    static const char *const names[] = {"config.json", "pytorch_model.bin", "model.mdl",
+                                        "params.yaml"};
+    struct convert_result cs, r;
+    T_OK(from_hf("tests/data/hf_gpt2", hf_path("over"), false, &cs));
+    for (int i = 0; i < 4; i++) {
+        char dir[4096], path[4200];
+        (void)snprintf(dir, sizeof dir, "%s_%d", hf_path("over"), i);
+        (void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        T_OK(wsc_file_mkdir(dir));
+        FILE *f = fopen(path, "w");
+        CU_ASSERT_FATAL(f && !fclose(f));
+        const struct convert_job job = {.input = "tests/data/hf_gpt2", .out = dir};
+        (void)snprintf(path, sizeof path, "%s: exists; hint: remove it", names[i]);
+        expect(i < 2 ? to_hf(&cs, dir, INT64_MAX, &r) : convert_from_hf(&job, &r), WSC_USAGE, path);
+        if (i >= 2) expect(convert_merge_adapters(&job, &r), WSC_USAGE, path);
+    }
+}
+
 TEST(convert, an_export_never_mixes_two_models)
 {
     struct convert_result cs, hf;
     T_OK(from_hf("tests/data/hf_gpt2", hf_path("mix"), false, &cs));
     T_OK(to_hf(&cs, hf_path("mix_hf"), INT64_MAX, &hf));
-    expect(to_hf(&cs, hf_path("mix_hf"), INT64_MAX, &hf), WSC_USAGE, "model.safetensors: exists");
+    expect(to_hf(&cs, hf_path("mix_hf"), INT64_MAX, &hf), WSC_USAGE, "config.json: exists");
     const struct convert_job job = {.input = cs.checkpoint,
                                     .params = cs.params,
                                     .family = "llama",
