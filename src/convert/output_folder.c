@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The files of --out.  The folder may be that of the input, or hold a model of its own. */
+/* The files of --out.  The folder may be that of the input, or hold a model of its own: a name that
+ * is taken there ends the conversion before anything is written. */
 #include "output_folder.h"
 #include "json_file.h"
 

@@ -1,4 +1,5 @@
-/** The folder of --out: nothing that lies there is written over. */
+/** The folder of --out, and the names of the files that a conversion makes there.  Nothing that
+ *  lies in the folder is written over. */
 #ifndef WSC_CONVERT_OUTPUT_FOLDER_H
 #define WSC_CONVERT_OUTPUT_FOLDER_H
 #include <wsc/convert.h>

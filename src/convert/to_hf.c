@@ -312,7 +312,7 @@ static void warn_of_precision(const struct export *ex)
 /* config.json is written last, because a folder without it is not a model. */
 static enum wsc_err write_all(struct export *ex)
 {
-    /* All names by which the folder could be another model's, of which a part would be left. */
+    /* With one of them there, the folder would have parts of two models. */
     static const char *const names[] = {"config.json",
                                         "model.safetensors",
                                         "model.safetensors.index.json",
