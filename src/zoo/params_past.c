@@ -150,21 +150,39 @@ enum wsc_err zoo_past_lines(const struct zoo_params *params, char **text)
 
 /* ---- params of a training -------------------------------------------------------------------- */
 
-/* Do the values of a step depend on a line of the dump?  The section of @p line begins at @p
- * section. */
-static bool decides_steps(const char *section, const char *line)
+/* The section of a line of the dump, and the indentation of the key of folders in it to which the
+ * line may belong; -1: none. */
+struct place {
+    const char *section;
+    int folders;
+};
+
+static bool begins(const char *text, const char *word)
+{
+    return !strncmp(text, word, strlen(word));
+}
+
+/* True for a key of folders, and for an entry of its list. */
+static bool names_folder(struct place *at, const char *line)
+{
+    const int indent = (int)strspn(line, " ");
+    const char *text = line + indent;
+    if (at->folders >= 0 && indent > at->folders && *text == '-') return true;
+    at->folders = begins(text, "data_dir:") || begins(text, "tgt_data_dir:") ? indent : -1;
+    return at->folders >= 0;
+}
+
+/* Do the values of a step depend on a line of the dump? */
+static bool decides_steps(struct place *at, const char *line)
 {
     static const char *const decides[] = {
         "train_input:", "model:", "sparsity:", "optimizer:", "reduction_leaf:"};
-    static const char *const places_and_speed[] = {"    data_dir:", "        - ", /* a folder */
-                                                   "    micro_batch_size:", "    num_workers:"};
-    const char *const input = decides[0];
-    if (!strncmp(section, input, strlen(input)))
-        for (int i = 0; i < (int)(sizeof places_and_speed / sizeof *places_and_speed); i++)
-            if (!strncmp(line, places_and_speed[i], strlen(places_and_speed[i]))) return false;
+    const bool speed = begins(line, "    micro_batch_size:") || begins(line, "    num_workers:");
+    if (begins(at->section, "train_input:") && (names_folder(at, line) || speed)) return false;
     for (int i = 0; i < (int)(sizeof decides / sizeof *decides); i++)
-        if (!strncmp(section, decides[i], strlen(decides[i]))) return true;
-    return !strncmp(line, "    seed:", 9);
+        if (begins(at->section, decides[i])) return true;
+    return begins(at->section, "runconfig:") &&
+           (begins(line, "    seed:") || begins(line, "    precision_opt_level:"));
 }
 
 enum wsc_err zoo_training_hash(const struct zoo_params *params, int64_t *hash)
@@ -173,11 +191,11 @@ enum wsc_err zoo_training_hash(const struct zoo_params *params, int64_t *hash)
     char *yaml = NULL;
     uint64_t h = 0;
     TRY(zoo_params_dump(params, &yaml));
-    const char *section = yaml;
+    struct place at = {yaml, -1};
     for (const char *line = yaml; *line;) {
         const size_t n = strcspn(line, "\n");
-        if (*line != ' ') section = line;
-        if (decides_steps(section, line)) h = wsc_hash64(line, n, h);
+        if (*line != ' ') at = (struct place){line, -1};
+        if (decides_steps(&at, line)) h = wsc_hash64(line, n, h);
         line += n + (line[n] == '\n');
     }
     *hash = (int64_t)(h >> UNUSED_BITS);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Values of params that the Model Zoo decides by other keys or by null: bounds of dynamic loss
- * scaling, evaluations during a training, the scheduler that a list makes. */
+ * scaling, evaluations during a training, the scheduler that a list makes; the hash of a training.
+ */
 #include "../../support/params_case.h"
 #include "../../support/test.h"
 
@@ -129,4 +130,48 @@ TEST(zoo_values, a_single_entry_names_a_known_main_scheduler)
         CU_ASSERT(!i || strstr(wsc_err_message(), "learning_rate[0].main_scheduler"));
         zoo_params_fini(&p);
     }
+}
+
+static int64_t hash_of(const char *input, const char *run)
+{
+    struct zoo_params p;
+    int64_t hash = -1;
+    char text[1000];
+    (void)snprintf(text, sizeof text,
+                   "train_input:\n  data_processor: GptHDF5MapDataProcessor\n  batch_size: 8\n"
+                   "  %s\n" MODEL OPTIM "runconfig: {max_steps: 4%s}\n",
+                   input, run);
+    T_OK(parse(&p, text));
+    T_OK(zoo_training_hash(&p, &hash));
+    zoo_params_fini(&p);
+    return hash;
+}
+
+/* Folders and speed do not decide the values of a step; weights of a mixture, ids of sink tokens
+ * and the format of the softmax do. */
+TEST(zoo_values, the_hash_of_a_training_has_what_decides_its_values)
+{
+#define MIXTURE(one, two, weight)                                                                  \
+    "mixture: [{data_dir: " one ", weight: " weight "}, {data_dir: " two ", weight: 1}]"
+#define SINKS(id)                                                                                  \
+    "data_dir: ./d\n  data_transforms: [{name: add_sink_tokens, num_sink_tokens: 1, "              \
+    "sink_token_id: " id "}]"
+    static const struct {
+        const char *input[2], *run[2];
+        bool equal;
+    } row[] = {{{"data_dir: ./d", "data_dir: ./e"}, {"", ""}, true},
+               {{"data_dir: [./d, ./e]", "data_dir: ./f"}, {"", ""}, true},
+               {{"data_dir: ./d", "data_dir: ./d\n  micro_batch_size: 2"}, {"", ""}, true},
+               {{"data_dir: ./d", "data_dir: ./d"}, {"", ", num_csx: 2"}, true},
+               {{MIXTURE("./a", "./b", "2"), MIXTURE("./c", "./d", "2")}, {"", ""}, true},
+               {{MIXTURE("./a", "./b", "2"), MIXTURE("./a", "./b", "3")}, {"", ""}, false},
+               {{SINKS("5"), SINKS("5")}, {"", ""}, true},
+               {{SINKS("5"), SINKS("6")}, {"", ""}, false},
+               {{"data_dir: ./d", "data_dir: ./d"}, {"", ", seed: 2"}, false},
+               {{"data_dir: ./d", "data_dir: ./d"}, {"", ", precision_opt_level: 2"}, false}};
+#undef MIXTURE
+#undef SINKS
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        T_EQ(hash_of(row[i].input[0], row[i].run[0]) == hash_of(row[i].input[1], row[i].run[1]),
+             row[i].equal);
 }
