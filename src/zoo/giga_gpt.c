@@ -8,6 +8,7 @@
  * tree. */
 #include "giga_gpt.h"
 #include "params_passes.h"
+#include "params_values.h"
 #include "trainer_tree.h"
 
 #include <wsc/mem.h>
@@ -36,7 +37,7 @@ struct giga {
     {                                                                                              \
         .path = #f, .offset = offsetof(struct giga, f), .to = (t), .fallback = (d), __VA_ARGS__    \
     }
-#define STEPS      .type = CONF_T_INT, .min = 1, .max = 1e15
+#define STEPS      .type = CONF_T_INT, .min = 1, .max = ZOO_MOST_STEPS
 #define REAL       .type = CONF_T_DOUBLE, .max = DBL_MAX
 #define CLUSTER(k) ROW(#k, "runconfig." #k, NULL)
 

@@ -192,6 +192,12 @@ static void check_epochs(struct conf_parse *p, struct zoo_runconfig *r)
     if (r->num_epochs != CONF_NULL && r->num_steps != CONF_NULL)
         conf_diag_error(p->diag, conf_parse_place(p, epochs, NULL), epochs,
                         "not together with num_steps");
+    else if (known && r->num_epochs > ZOO_MOST_STEPS / r->steps_per_epoch)
+        conf_diag_error(p->diag, conf_parse_place(p, epochs, length), epochs,
+                        "%lld of %lld steps, expected at most %lld steps together; hint: fewer "
+                        "epochs, or num_steps",
+                        (long long)r->num_epochs, (long long)r->steps_per_epoch,
+                        (long long)ZOO_MOST_STEPS);
     else if (known)
         r->num_steps = r->num_epochs * r->steps_per_epoch;
     else if (r->steps_per_epoch != CONF_NULL)

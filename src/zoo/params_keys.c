@@ -51,7 +51,7 @@
     CONF_CHOICES({"softmax", ZOO_ROUTER_SOFTMAX}, {"sigmoid", ZOO_ROUTER_SIGMOID},                 \
                  {"sinkhorn", ZOO_ROUTER_SINKHORN})
 
-#define MAX_STEPS   1e15
+#define MAX_STEPS   ZOO_MOST_STEPS
 #define MAX_SAMPLES 1e9
 
 /* clang-format off */

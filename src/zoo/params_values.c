@@ -111,7 +111,7 @@ void zoo_read_eval_frequency(struct conf_parse *p, const struct conf_key *key,
     const bool fraction = strchr(text, '.') && wsc_units_double(text, &rc->eval_fraction) == WSC_OK;
     if (fraction && rc->eval_fraction >= 0 && rc->eval_fraction <= 1) return;
     if (!fraction && wsc_units_int(text, &rc->eval_frequency) == WSC_OK &&
-        rc->eval_frequency >= 0 && rc->eval_frequency <= INT64_C(1000000000000000))
+        rc->eval_frequency >= 0 && rc->eval_frequency <= ZOO_MOST_STEPS)
         return;
     conf_diag_error(
         p->diag, node->pos, key->path,

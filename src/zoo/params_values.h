@@ -6,6 +6,9 @@
 #define WSC_ZOO_PARAMS_VALUES_H
 #include <wsc/zoo.h>
 
+/** Most steps that a key counts. */
+#define ZOO_MOST_STEPS INT64_C(1000000000000000)
+
 /* Pairs of `read` and `write` of rows (struct conf_key). A parameter called input or optimizer is
  * the section of the key: struct zoo_input or zoo_optimizer. A field is the value of the key: an
  * int64_t, a double, a text, an enum or a struct of <wsc/zoo.h>. */

@@ -168,10 +168,9 @@ static int by_step(const void *a, const void *b)
 static bool read_step(struct conf_parse *p, const char *path, const struct conf_node *node,
                       int64_t least, int64_t *out)
 {
-    const double most = 1e15;
     char shown[CONF_QUOTE_BYTES];
     if (node->kind == CONF_NODE_SCALAR && !conf_node_is_null(node) &&
-        !wsc_units_int(node->text, out) && *out >= least && (double)*out <= most)
+        !wsc_units_int(node->text, out) && *out >= least && *out <= ZOO_MOST_STEPS)
         return true;
     conf_diag_error(p->diag, node->pos, path, "expected a whole number of steps from %lld, got %s",
                     (long long)least, conf_node_describe(node, shown));
@@ -200,7 +199,8 @@ static void read_update(struct conf_parse *p, const struct conf_key *key,
                         const struct conf_node *node, void *field)
 {
 #define STEPS(n, f)                                                                                \
-    .path = (n), .offset = offsetof(struct zoo_mask_update, f), .type = CONF_T_INT, .max = 1e15
+    .path = (n), .offset = offsetof(struct zoo_mask_update, f), .type = CONF_T_INT,                \
+    .max = ZOO_MOST_STEPS
     static const struct conf_key by_freq[] = {
         {STEPS("freq", freq), .min = 1, .required = true},
         {STEPS("start", start), .nullable = true, .fallback = "0"},

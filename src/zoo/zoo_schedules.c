@@ -29,7 +29,7 @@ static void write_children(struct wsc_text *out, const void *node, const struct 
 #define RATE       .type = CONF_T_DOUBLE, .max = DBL_MAX
 #define POSITIVE   .type = CONF_T_DOUBLE, .positive = true, .max = DBL_MAX
 #define FRACTION   .type = CONF_T_DOUBLE, .positive = true, .max = 1, .below_max = true
-#define STEPS      .type = CONF_T_INT, .min = 1, .max = 1e15
+#define STEPS      .type = CONF_T_INT, .min = 1, .max = ZOO_MOST_STEPS
 #define FLAG       .type = CONF_T_BOOL, .nullable = true, .fallback = "false"
 #define REQUIRED   .required = true
 #define DEFAULT(t) .nullable = true, .fallback = (t)
@@ -213,14 +213,13 @@ static void read_rates(struct conf_parse *p, const struct conf_key *key,
 static void read_milestones(struct conf_parse *p, const struct conf_key *key,
                             const struct conf_node *list, void *node)
 {
-    const double most = 1e15;
     const struct zoo_schedule *s = p->context;
     struct zoo_schedule_node *out = node;
     double before = 0;
     if (!read_list(p, key->path, list, &out->first_milestone, &out->n_milestones)) return;
     for (int i = 0; i < out->n_milestones; i++) {
         const double at = s->value[out->first_milestone + i];
-        if (at != floor(at) || at > most || at <= before) {
+        if (at != floor(at) || at > (double)ZOO_MOST_STEPS || at <= before) {
             conf_diag_error(p->diag, list->pos, key->path,
                             "milestones are whole steps, from 1, each greater than the one before");
             return;

@@ -533,6 +533,10 @@ TEST(zoo_params, epochs_are_steps)
     T_EQ(p.runconfig.num_steps, CONF_NULL);
     T_EQ(p.runconfig.num_epochs, 3);
     zoo_params_fini(&p);
+    T_EQ(parse_set(&p, INPUT MODEL OPTIM "runconfig: {num_epochs: 1000000000}\n",
+                   "runconfig.steps_per_epoch=1000001"),
+         WSC_CONFIG);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "at most 1000000000000000 steps together"));
 }
 
 TEST(zoo_params, the_command_line_chooses_steps_or_epochs)
