@@ -143,6 +143,12 @@ static enum wsc_err count_steps(struct job_state *s)
                                       zoo_params_place(p, "runconfig.num_epochs"),
                                       (long long)s->train.batch.batch_size),
                             "--set train_input.batch_size=...");
+    if (epochs > STORE_LAST_STEP / n)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: %lld epochs of %lld steps, expected at most %lld steps",
+                                      zoo_params_place(p, "runconfig.num_epochs"),
+                                      (long long)epochs, (long long)n, (long long)STORE_LAST_STEP),
+                            "fewer epochs, or num_steps instead");
     s->run.num_steps = epochs * n;
     if (comm_rank(s->comm) == 0)
         WSC_INFO("An epoch has %lld step%s, and num_epochs asks for %lld.", (long long)n,
@@ -172,7 +178,7 @@ static void choose_last_step(struct job_state *s)
 static void log_last_step(const struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    if (!job_trains(s) || s->run.planned_last_step >= 0) return;
+    if (!job_trains(s) || s->run.planned_last_step >= 0 || rc->max_steps == CONF_NULL) return;
     if (s->run.num_steps == CONF_NULL || s->run.last_step - s->at.step >= s->run.num_steps) return;
     WSC_INFO("%s asks for %lld step%s from step %lld; the run ends at runconfig.max_steps, %lld.",
              rc->num_epochs == CONF_NULL ? "num_steps" : "num_epochs", (long long)s->run.num_steps,

@@ -377,6 +377,21 @@ TEST(modes, an_epoch_is_as_long_as_its_data)
     spawn_free(&r);
 }
 
+/* Epochs of 10^15 samples have more steps than 64 bits count. */
+TEST(modes, epochs_have_steps_that_can_be_counted)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s --num_epochs 1000000000 --set train_input.num_samples=1000000000000000 "
+              "--model_dir %s",
+              job_tiny(), job_path("epochs"));
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--num_epochs: 1000000000 epochs of 125000000000000 "
+                                         "steps, expected at most 999999999999999999 steps"));
+    CU_ASSERT_PTR_NULL(strstr(r.out, "-2147483647"));
+    spawn_free(&r);
+}
+
 /* An epoch may be shorter than its data, but not longer. */
 TEST(modes, an_epoch_has_no_more_steps_than_its_data)
 {
