@@ -8,6 +8,7 @@
 #include <wsc/log.h>
 #include <wsc/zoo_batch.h>
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,12 +63,19 @@ enum wsc_err validation_check_set(const struct validation_figure *ref, const cha
                         ref->cluster);
 }
 
+/* True when @p text begins with the key of @p n bytes, and not with a longer name; between two
+ * semicolons there is no key. */
+static bool begins_with_key(const char *text, const char *key, size_t n)
+{
+    return n && !strncmp(text, key, n) && !isalnum((unsigned char)text[n]) && text[n] != '_';
+}
+
 bool validation_is_about_set(const struct validation_figure *ref, const char *text)
 {
     const size_t prefix = sizeof VALIDATION_SET_OPTION - 1;
     if (strncmp(text, VALIDATION_SET_OPTION, prefix) != 0) return false;
     for (const char *item = ref->set; *item; item += strcspn(item, ";") + (strchr(item, ';') != 0))
-        if (!strncmp(text + prefix, item, strcspn(item, "=;"))) return true;
+        if (begins_with_key(text + prefix, item, strcspn(item, "=;"))) return true;
     return false;
 }
 

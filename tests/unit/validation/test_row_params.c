@@ -114,3 +114,23 @@ TEST(validate, a_training_time_follows_the_schedule_of_the_sparsity)
     T_NEAR(v.report.row[FIXED].predicted / mean, 1, 0.01);
     validation_result_fini(&v);
 }
+
+/* A message is about the override of its key, not about one whose name is a part of it, and not
+ * about what stands between two semicolons. */
+TEST(validate, messages_about_overrides_name_their_keys)
+{
+    static const struct {
+        const char *set, *text;
+        bool about;
+    } item[] = {{"lanes=2;model.dropout_rate=2", "--set model.dropout_rate: must be less", true},
+                {"sparsity={sparsity: 2}", "--set sparsity.sparsity: must be less", true},
+                {"runconfig.num_csx=2", "--set runconfig.num_csx", true},
+                {"model.moe.num_experts=1", "--set model.moe.num_experts_x: no such key", false},
+                {"lanes=2;;trace_hash=true", "--set runconfig.num_csx", false},
+                {"lanes=2;", "--set runconfig.num_csx", false},
+                {"lanes=2", "lanes: 2", false}};
+    for (size_t i = 0; i < sizeof item / sizeof *item; i++) {
+        const struct validation_figure r = row("r", "m", item[i].set);
+        T_EQ(validation_is_about_set(&r, item[i].text), item[i].about);
+    }
+}
