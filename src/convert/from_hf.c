@@ -18,6 +18,7 @@
 #include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
+#include <wsc/model_stored.h>
 #include <wsc/out.h>
 
 #include <stdlib.h>
@@ -304,7 +305,7 @@ static enum wsc_err define_parts(struct import *im, const struct convert_pair *p
 {
     for (int part = 0; part < p->n_parts; part++) {
         const struct model_tensor *tensor = &im->model->tensor[p->tensor[part]];
-        const struct store_tensor t = convert_tensor_of(tensor);
+        const struct store_tensor t = model_stored(tensor);
         TRY(store_define_tensor(store, &t));
         im->result->n_tensors++;
         im->result->n_params += tensor->n_elems;

@@ -12,6 +12,7 @@
 #include <wsc/check.h>
 #include <wsc/file.h>
 #include <wsc/mem.h>
+#include <wsc/model_stored.h>
 #include <wsc/out.h>
 
 #include <stdio.h>
@@ -44,7 +45,7 @@ static enum wsc_err open_input(struct merge *m)
 /* Read a whole tensor of the params; *@p out is owned by the caller. */
 static enum wsc_err read_tensor(const struct merge *m, const struct model_tensor *t, float **out)
 {
-    const struct store_tensor what = convert_tensor_of(t);
+    const struct store_tensor what = model_stored(t);
     char name[STORE_NAME_BYTES];
     *out = NULL;
     if (!store_find_tensor(m->from, &what, name))
@@ -106,7 +107,7 @@ static enum wsc_err write_checkpoint(struct merge *m)
     TRY(store_create(&m->to, m->result->checkpoint, NULL));
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *t = &model->tensor[i];
-        const struct store_tensor what = convert_tensor_of(t);
+        const struct store_tensor what = model_stored(t);
         if (t->kind >= MODEL_N_KINDS) continue;
         TRY(store_define_tensor(m->to, &what));
         m->result->n_tensors++;

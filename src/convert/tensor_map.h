@@ -41,11 +41,6 @@ enum wsc_err convert_map_create(struct convert_map *map, const struct convert_si
 void convert_map_fini(struct convert_map *map);
 /** Attribute of a checkpoint: the types its tensors had in the folder it came from, as JSON. */
 #define CONVERT_DTYPES "__source_dtypes__"
-/** Description of @p t in a checkpoint. */
-static inline struct store_tensor convert_tensor_of(const struct model_tensor *t)
-{
-    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape, t->also};
-}
 /** Shape of the Hugging Face tensor. */
 void convert_pair_shape(const struct convert_pair *pair, int64_t shape[2]);
 /** Line of the Hugging Face tensor for row @p row of part @p part, and the inverse. */

@@ -11,6 +11,7 @@
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
+#include <wsc/model_stored.h>
 
 #include <math.h>
 
@@ -156,7 +157,7 @@ static void segment_of_lines(const struct convert_mover *m, const struct convert
            other == part)
         s->n++;
     const struct model_tensor *t = &model->tensor[p->tensor[part]];
-    const struct store_tensor tensor = convert_tensor_of(t);
+    const struct store_tensor tensor = model_stored(t);
     (void)store_find_tensor(m->store, &tensor, s->name);
     s->factor = p->factor[part];
     s->pruned = t->sparsity >= 0;

@@ -16,6 +16,7 @@
 #include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
+#include <wsc/model_stored.h>
 #include <wsc/out.h>
 
 #include <stdlib.h>
@@ -136,7 +137,7 @@ static enum wsc_err check_tensors(const struct export *ex, struct store_tensor *
     const char *first;
     int n;
     for (int i = 0; i < ex->model->n_tensors; i++) {
-        all[i] = convert_tensor_of(&ex->model->tensor[i]);
+        all[i] = model_stored(&ex->model->tensor[i]);
         if (!store_find_tensor(ex->store, &all[i], name))
             return WSC_RAISE(WSC_FORMAT, "%s: tensor %s is missing", ex->job->input, all[i].name);
         TRY(store_check_shape(ex->store, name, &all[i]));

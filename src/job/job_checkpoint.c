@@ -13,6 +13,7 @@
 #include <wsc/check.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
+#include <wsc/model_stored.h>
 #include <wsc/units.h>
 
 #include <stdio.h>
@@ -250,7 +251,7 @@ static void report_dropped_masks(const struct job_state *s, const struct store_f
     int n = 0;
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *m = &model->tensor[i];
-        const struct store_tensor t = {m->name, m->alias, m->n_dims, m->shape, m->also};
+        const struct store_tensor t = model_stored(m);
         char name[STORE_NAME_BYTES];
         n += m->sparsity < 0 && store_find_mask(file, &t, name);
     }

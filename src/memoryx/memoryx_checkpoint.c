@@ -11,6 +11,7 @@
 #include "memoryx_vocabulary.h"
 
 #include <wsc/mem.h>
+#include <wsc/model_stored.h>
 #include <wsc/out.h>
 
 #include <math.h>
@@ -119,11 +120,6 @@ static void state_name(char *name, int64_t label, const char *what)
     (void)snprintf(name, NAME_BYTES, "optimizer.state.%lld.%s", (long long)label, what);
 }
 
-static struct store_tensor tensor_of(const struct model_tensor *t)
-{
-    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape, t->also};
-}
-
 static enum wsc_err define_states(const struct memoryx *mx, int i, struct store_file *file)
 {
     const struct model_tensor *t = &mx->net->model->tensor[i];
@@ -218,7 +214,7 @@ enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file)
     struct store_counter counter[N_COUNTERS];
     const int n_counters = list_counters(memoryx, NULL, counter);
     for (int i = 0; i < model->n_tensors; i++) {
-        const struct store_tensor t = tensor_of(&model->tensor[i]);
+        const struct store_tensor t = model_stored(&model->tensor[i]);
         TRY(store_define_tensor(file, &t));
     }
     for (int i = 0; i < model->n_tensors; i++)
@@ -268,7 +264,7 @@ enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx, struct store_
 
 static enum wsc_err load_weights(struct memoryx *mx, struct store_file *file, int i, bool strict)
 {
-    const struct store_tensor t = tensor_of(&mx->net->model->tensor[i]);
+    const struct store_tensor t = model_stored(&mx->net->model->tensor[i]);
     struct memoryx_part *s = &mx->part[i];
     char name[STORE_NAME_BYTES];
     int64_t n_rows = 0;
@@ -332,7 +328,7 @@ static enum wsc_err check_known(const struct model *model, struct store_file *fi
     int n;
     TRY_NEW(tensor, WSC_MEM_MEMORYX, model->n_tensors);
     for (int i = 0; i < model->n_tensors; i++)
-        tensor[i] = tensor_of(&model->tensor[i]);
+        tensor[i] = model_stored(&model->tensor[i]);
     enum wsc_err rc = store_count_unknown(file, tensor, model->n_tensors, &first, &n);
     if (!rc && n) {
         rc = WSC_RAISE(WSC_FORMAT, "%s: the params have no tensor named %s", store_path(file),

@@ -7,18 +7,13 @@
 #include "memoryx_mask_checkpoint.h"
 
 #include <wsc/mem.h>
+#include <wsc/model_stored.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { NAME_BYTES = 48, PIECE = 1 << 16 };
-
-static struct store_tensor tensor_of(const struct memoryx *mx, int i)
-{
-    const struct model_tensor *t = &mx->net->model->tensor[i];
-    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape, t->also};
-}
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
@@ -66,7 +61,7 @@ enum wsc_err memoryx_define_masks(struct memoryx *mx, struct store_file *file)
 {
     struct counters c = {.n = 0};
     for (int i = 0; i < mx->net->model->n_tensors; i++) {
-        const struct store_tensor t = tensor_of(mx, i);
+        const struct store_tensor t = model_stored(&mx->net->model->tensor[i]);
         if (mx->part[i].mask) TRY(store_define_mask(file, &t));
         if (mx->part[i].chosen) TRY(store_define_selected(file, &t));
     }
@@ -182,7 +177,7 @@ static void shape_in_file(const struct memoryx *mx, int i, int64_t n_rows, struc
 {
     const struct model_tensor *t = &mx->net->model->tensor[i];
     *out = (struct file_shape){.dim = {n_rows ? n_rows : t->shape[0], t->shape[1]},
-                               .tensor = tensor_of(mx, i),
+                               .tensor = model_stored(t),
                                .n_elems = n_rows ? n_rows * t->shape[1] : t->n_elems};
     if (n_rows) out->tensor.shape = out->dim;
 }

@@ -12,6 +12,7 @@
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
+#include <wsc/model_stored.h>
 
 #include <math.h>
 
@@ -27,7 +28,7 @@ static bool is_by_token(const struct model_tensor *t)
 enum wsc_err memoryx_other_rows(const struct memoryx_config *config, const struct model_tensor *t,
                                 struct store_file *file, const char *name, int64_t *n_rows)
 {
-    const struct store_tensor own = {t->name, t->alias, t->n_dims, t->shape, t->also};
+    const struct store_tensor own = model_stored(t);
     int n_dims;
     int64_t shape[2] = {0};
     *n_rows = 0;
@@ -110,7 +111,7 @@ enum wsc_err memoryx_load_rows(struct memoryx *mx, int tensor, struct store_file
 static enum wsc_err check_tensor(const struct memoryx_config *config, const struct model_tensor *m,
                                  struct store_file *file, bool optimizer)
 {
-    const struct store_tensor t = {m->name, m->alias, m->n_dims, m->shape, m->also};
+    const struct store_tensor t = model_stored(m);
     const bool mean = config->params->runconfig.new_vocabulary == ZOO_NEW_ROWS_MEAN;
     char name[STORE_NAME_BYTES];
     int64_t n_rows = 0;
