@@ -349,7 +349,6 @@ TEST(generate, time_is_the_same_with_and_without_values)
     }
 }
 
-/* A process has at least its activations; the largest sent more than nothing to others. */
 /* The totals of performance.json of texts that may have @p most tokens, owned. */
 static char *totals(const char *launch, const char *options, int most)
 {
@@ -388,6 +387,22 @@ TEST(generate, steps_after_the_last_text_do_not_count)
         free(text[i]);
 }
 
+/* The whole prompt takes longer than a token after it. */
+TEST(generate, the_first_token_and_the_mean_of_the_others_make_the_time)
+{
+    const char *dir = job_path("token");
+    CU_ASSERT(spawn_ok("%s --numerics none --mode generate --prompt_ids 1,2,3,4,5,6,7,8 "
+                       "--max_new_tokens 11 --model_dir %s",
+                       job_tiny(), dir));
+    const long long first = job_performance(dir, "first_token_ps", 0);
+    const long long mean = job_performance(dir, "token_ps", 0);
+    const long long left = job_performance(dir, "virtual_time_ps", 0) - first - 10 * mean;
+    T_EQ(job_performance(dir, "steps", 0), 11);
+    CU_ASSERT(left >= 0 && left < 10);
+    CU_ASSERT(mean > 0 && first > mean);
+}
+
+/* A process has at least its activations; the largest sent more than nothing to others. */
 TEST(generate, performance_json_has_the_memory_of_the_host)
 {
     static const char *const run[] = {"", "mpirun --quiet -n 4 "};
