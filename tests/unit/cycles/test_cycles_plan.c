@@ -463,7 +463,8 @@ static double by_stages(const struct rig *r, const struct cycles_plan *p, bool t
         const bool policy = stage >= m->first_policy;
         const int like = policy ? stage : stage + m->first_policy;
         const double bytes = (double)m->stage[like].n_elems * (double)num_format_bytes(m->format);
-        for (int backward = 0; backward <= (training && policy); backward++) {
+        const bool trains = training && policy && stage >= m->first_trained;
+        for (int backward = 0; backward <= trains; backward++) {
             const struct cycles_breakdown c =
                 cycles_stage_breakdown(&r->hw, m, p, like, backward, n, NULL);
             const double io = backward ? fmax(bytes, 4 * (double)m->stage[like].n_elems) : bytes;
@@ -490,4 +491,23 @@ TEST(plan, a_reference_model_adds_its_forward_stages)
         T_NEAR(cycles_plan_micro_batch(&r.hw, r.model, &made, training, 4, NULL),
                by_stages(&r, &made, training, 4), 1e-9);
     model_destroy(&r.model);
+}
+
+/* Backward ends at the lowest block that trains, in stages of matrices too. */
+TEST(plan, frozen_blocks_have_no_backward_stages)
+{
+    char blocks[] = "layers.[01]", table[] = "embedding";
+    for (int k = 0; k < 2; k++) {
+        struct rig r;
+        struct zoo_params p = model_case_params((struct model_case){256, 3, 4, 1024, 128});
+        p.model.freeze = (struct zoo_patterns){true, 2, {table, blocks}};
+        r.cluster = model_case_cs2();
+        r.hw = (struct hw){.cluster = &r.cluster};
+        T_OK(model_create(&r.model, &p, k ? HW_STREAM_MATRIX : HW_STREAM_BLOCK));
+        const struct cycles_plan made = plan(&r, 4, 4);
+        CU_ASSERT(r.model->first_trained > 1);
+        T_NEAR(cycles_plan_micro_batch(&r.hw, r.model, &made, true, 4, NULL),
+               by_stages(&r, &made, true, 4), 1e-9);
+        model_destroy(&r.model);
+    }
 }
