@@ -70,6 +70,24 @@ static void warn_unused(struct conf_parse *p, int type)
     }
 }
 
+/* A decay of tagged tensors is ignored where the optimizer has no decay. */
+static void warn_tagged_decays(struct conf_parse *p, int type)
+{
+    static const char tagged[] = "optimizer.tagged_schedules", decay[] = "weight_decay";
+    const struct conf_node *list = p->given[conf_keys_find(p->table, tagged)];
+    const bool used =
+        takes(&p->table->key[conf_keys_find(p->table, "optimizer.weight_decay")], type);
+    if (used || conf_node_is_null(list)) return;
+    for (int i = 0; i < (list->kind == CONF_NODE_LIST ? list->n : 1); i++) {
+        const struct conf_node *map = list->kind == CONF_NODE_LIST ? list->entry[i].value : list;
+        const int k = conf_node_index(map, decay);
+        if (k < 0 || conf_node_is_null(map->entry[k].value)) continue;
+        conf_diag_warn(p->diag, map->entry[k].key_pos, tagged,
+                       "entry %d: %s is ignored: not an argument of %s", i + 1, decay,
+                       rows[type].name);
+    }
+}
+
 /* Defaults of this optimizer where the file has no value. */
 static void set_defaults(struct conf_parse *p, const struct row *row, struct zoo_optimizer *o)
 {
@@ -179,6 +197,7 @@ void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *o)
     o->type = (enum zoo_optimizer_type)i;
     set_defaults(p, &rows[i], o);
     warn_unused(p, i);
+    warn_tagged_decays(p, i);
     check_one_spelling(p);
     check_values(p, o);
     check_lr_groups(p, &o->adjust_learning_rate);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Keys of `optimizer` that one type of optimizer takes and another does not: each value is used,
+ * ignored with a warning, or refused. */
+#include "../../support/params_case.h"
+#include "../../support/test.h"
+
+#include <wsc/conf.h>
+#include <wsc/mem.h>
+#include <wsc/zoo.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define INPUT                                                                                      \
+    "train_input: {data_processor: GptHDF5MapDataProcessor, data_dir: ./d, batch_size: 8}\n"
+#define MODEL "model: {vocab_size: 256, hidden_size: 64, num_heads: 2}\n"
+
+/* The text of params with an optimizer of type @p type and its keys @p keys; static. */
+static const char *text_of(const char *type, const char *keys)
+{
+    static char text[1000];
+    (void)snprintf(text, sizeof text,
+                   INPUT MODEL "optimizer: {optimizer_type: %s, learning_rate: 1e-3%s}\n", type,
+                   keys);
+    return text;
+}
+
+/* Rprop uses signs of gradients only, so that it has no decay to add to them. */
+TEST(optimizer_params, rprop_ignores_every_decay_with_a_warning)
+{
+    static const char plain[] = "optimizer.weight_decay: ignored: not an argument of Rprop",
+                      tagged[] = "optimizer.tagged_schedules: entry 2: weight_decay is ignored: "
+                                 "not an argument of Rprop";
+    static const struct {
+        const char *type, *keys, *warning; /* NULL: none */
+    } row[] = {{"Rprop", "", NULL},
+               {"Rprop", ", weight_decay: 0.9", plain},
+               {"Rprop", ", weight_decay: {scheduler: Constant, val: 0.9}", plain},
+               {"Rprop",
+                ", params: {params: bias, tag: b}, tagged_schedules: [{param_group_tags: b, "
+                "learning_rate: 1}, {param_group_tags: b, weight_decay: 0.1}]",
+                tagged},
+               {"SGD", ", weight_decay: 0.9", NULL},
+               {"SGD",
+                ", params: {params: bias, tag: b}, tagged_schedules: {param_group_tags: b, "
+                "weight_decay: 0.1}",
+                NULL}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct zoo_params p = params_parsed(text_of(row[i].type, row[i].keys));
+        T_EQ(p.n_warnings, row[i].warning ? 1 : 0);
+        CU_ASSERT(!row[i].warning || params_warn(&p, row[i].warning));
+        zoo_params_fini(&p);
+    }
+}
