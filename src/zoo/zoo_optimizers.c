@@ -123,6 +123,20 @@ struct zoo_loss_scales zoo_loss_scales(const struct zoo_params *params)
                                     .most = most};
 }
 
+/* Adafactor has two eps, so that a list is a value of the key; any other optimizer would lose the
+ * second number. */
+static void check_one_eps(struct conf_parse *p, int type)
+{
+    static const char path[] = "optimizer.eps";
+    const int row = conf_keys_find(p->table, path);
+    const struct conf_node *eps = p->given[row];
+    if (type == ZOO_ADAFACTOR || !takes(&p->table->key[row], type)) return;
+    if (eps && eps->kind == CONF_NODE_LIST)
+        conf_diag_error(p->diag, eps->pos, path,
+                        "expected a number, got a list; hint: Adafactor alone has two eps, %s one",
+                        rows[type].name);
+}
+
 /* Ranges that involve several keys, or members of a list. */
 static void check_values(struct conf_parse *p, const struct zoo_optimizer *o)
 {
@@ -199,6 +213,7 @@ void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *o)
     warn_unused(p, i);
     warn_tagged_decays(p, i);
     check_one_spelling(p);
+    check_one_eps(p, i);
     check_values(p, o);
     check_lr_groups(p, &o->adjust_learning_rate);
 }

@@ -52,3 +52,19 @@ TEST(optimizer_params, rprop_ignores_every_decay_with_a_warning)
         zoo_params_fini(&p);
     }
 }
+
+/* Adafactor has two eps; the second number of a list would be lost with any other optimizer. */
+TEST(optimizer_params, a_list_of_eps_is_that_of_adafactor)
+{
+    static const char list[] = ", eps: [1e-8, 7]",
+                      error[] = "t.yaml:3:61: optimizer.eps: expected a number, got a list; hint: "
+                                "Adafactor alone has two eps, Adam one";
+    CU_ASSERT(params_refused(text_of("Adam", list), error));
+    CU_ASSERT(params_refused(text_of("RMSprop", list), "two eps, RMSprop one"));
+    struct zoo_params p = params_parsed(text_of("Adafactor", list));
+    CU_ASSERT(p.optimizer.eps == 1e-8 && p.optimizer.eps_rms == 7);
+    zoo_params_fini(&p);
+    p = params_parsed(text_of("SGD", list));
+    CU_ASSERT(params_warn(&p, "optimizer.eps: ignored: not an argument of SGD"));
+    zoo_params_fini(&p);
+}
