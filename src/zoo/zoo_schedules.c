@@ -57,9 +57,11 @@ static void write_children(struct wsc_text *out, const void *node, const struct 
 #define MILESTONES {KEY("milestones", scheduler), LIST(milestones), REQUIRED, \
                  .form = "list of steps", \
                  DOC("steps at which the value changes")}
-/* Keys that any scheduler may have; docs/CONFIG.md leaves them out. */
-#define COMMON \
-    {.path = "scheduler", .type = CONF_T_ANY}, {.path = "main_scheduler", .type = CONF_T_ANY}, \
+/* Keys that any scheduler may have; docs/CONFIG.md leaves them out. The table takes any value of
+ * the first two: read_map() reads `scheduler`, take_main() `main_scheduler`. */
+#define NAMES \
+    {.path = "scheduler", .type = CONF_T_ANY}, {.path = "main_scheduler", .type = CONF_T_ANY}
+#define COMMON NAMES, \
     {.path = "alpha", .type = CONF_T_ANY, .status = CONF_NOISE, DOC("no longer a key")}, \
     {.path = "disable_lr_steps_reset", .type = CONF_T_ANY, .status = CONF_NOISE, \
      DOC("no longer a key")}, \
@@ -275,6 +277,7 @@ static void check_one_cycle(const struct reading *r, const struct conf_node *map
 /* ---- trees ----------------------------------------------------------------------------------- */
 
 static void read_node(const struct reading *r, const struct conf_node *node, int at);
+static void read_map(const struct reading *r, const struct conf_node *map, int at);
 
 double zoo_schedule_initial(const struct zoo_schedule *schedule, int node)
 {
@@ -408,7 +411,9 @@ static void read_children(const struct reading *r, const struct conf_node *list,
         char place[CONF_MAX_PATH];
         (void)snprintf(place, sizeof place, "%.150s[%d]", r->path, i);
         const struct reading child = {r->p, place, s};
-        read_node(&child, list->entry[i].value, s->node[at].first_child + i);
+        const struct conf_node *entry = list->entry[i].value;
+        (entry->kind == CONF_NODE_LIST ? read_node : read_map)(&child, entry,
+                                                               s->node[at].first_child + i);
     }
     if (r->p->diag->n_errors != before) return;
     if (s->node[at].scheduler == ZOO_SCHEDULE_CHAINED)
@@ -419,15 +424,101 @@ static void read_children(const struct reading *r, const struct conf_node *list,
         set_milestones(r, list, at);
 }
 
+/* ---- main_scheduler -------------------------------------------------------------------------- */
+
+/* What a list of schedulers is, by the entries that were looked at. */
+struct main_of {
+    bool is_set;
+    enum zoo_scheduler scheduler;
+    int line; /* that says so; 0: the list belongs to a scheduler of that name */
+};
+
+/* What a main_scheduler makes of the list in which it is; -1: no known name. */
+static int find_main(const struct conf_node *name)
+{
+    static const struct {
+        const char *name;
+        enum zoo_scheduler scheduler;
+    } known[] = {{"Chained", ZOO_SCHEDULE_CHAINED},
+                 {"ChainedLR", ZOO_SCHEDULE_CHAINED},
+                 {"Sequential", ZOO_SCHEDULE_SEQUENTIAL},
+                 {"SequentialLR", ZOO_SCHEDULE_SEQUENTIAL}};
+    for (size_t i = 0; name->kind == CONF_NODE_SCALAR && i < sizeof known / sizeof *known; i++)
+        if (!strcasecmp(name->text, known[i].name)) return (int)known[i].scheduler;
+    return -1;
+}
+
+/* True for `Name: {arguments}`. */
+static bool is_named(const struct conf_node *map)
+{
+    return map->kind == CONF_NODE_MAP && map->n == 1 && map->entry[0].value->kind == CONF_NODE_MAP;
+}
+
+/* Read the main_scheduler of one scheduler, an entry of the list that @p main is about. The Model
+ * Zoo takes any other name than those of a chain for a sequence; here it is an error. */
+static void take_main(const struct reading *r, const struct conf_node *map, struct main_of *main)
+{
+    const struct conf_node *args = is_named(map) ? map->entry[0].value : map;
+    const struct conf_node *name = conf_node_find(args, "main_scheduler");
+    char place[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
+    if (conf_node_is_null(name)) return;
+    const int scheduler = find_main(name);
+    (void)snprintf(place, sizeof place, "%.150s.main_scheduler", r->path);
+    (void)conf_node_describe(name, shown);
+    if (scheduler < 0)
+        conf_diag_error(r->p->diag, name->pos, place, "expected SequentialLR or ChainedLR, got %s",
+                        shown);
+    else if (main->is_set && scheduler != (int)main->scheduler && main->line)
+        conf_diag_error(r->p->diag, name->pos, place,
+                        "%s contradicts line %d; hint: one value in all entries", shown,
+                        main->line);
+    else if (main->is_set && scheduler != (int)main->scheduler)
+        conf_diag_error(r->p->diag, name->pos, place,
+                        "%s contradicts the scheduler %s; hint: one of the two", shown,
+                        schedulers[main->scheduler].name);
+    else if (!main->is_set)
+        *main = (struct main_of){true, (enum zoo_scheduler)scheduler, name->pos.line};
+}
+
+/* Read main_scheduler, which any entry of @p list may have; all that do have one value. */
+static void read_main(const struct reading *r, const struct conf_node *list, struct main_of *main)
+{
+    for (int i = 0; i < list->n; i++) {
+        char place[CONF_MAX_PATH];
+        (void)snprintf(place, sizeof place, "%.150s[%d]", r->path, i);
+        const struct reading entry = {r->p, place, r->schedule};
+        take_main(&entry, list->entry[i].value, main);
+    }
+}
+
+static bool has_children(enum zoo_scheduler scheduler)
+{
+    return scheduler == ZOO_SCHEDULE_SEQUENTIAL || scheduler == ZOO_SCHEDULE_CHAINED;
+}
+
+/* Read a scheduler that is in no list: its main_scheduler must exist, and if it has a list of its
+ * own, must be what that is. */
+static void read_alone(const struct reading *r, const struct conf_node *map, int at)
+{
+    const int before = r->p->diag->n_errors;
+    read_map(r, map, at);
+    const enum zoo_scheduler scheduler = r->schedule->node[at].scheduler;
+    struct main_of main = {has_children(scheduler), scheduler, 0};
+    if (r->p->diag->n_errors == before) take_main(r, map, &main);
+}
+
 /* Read a Sequential or Chained: its children, then its milestones. */
 static void read_group(const struct reading *r, const struct conf_node *map, int at)
 {
     const struct conf_node *list = conf_node_find(map, "schedulers"),
                            *milestones = conf_node_find(map, "milestones");
-    if (list->kind != CONF_NODE_LIST)
+    struct main_of main = {true, r->schedule->node[at].scheduler, 0};
+    if (list->kind != CONF_NODE_LIST) {
         wrong(r, map, "expected a list of schedulers");
-    else
-        read_children(r, list, conf_node_is_null(milestones) ? NULL : milestones, at);
+        return;
+    }
+    read_main(r, list, &main);
+    read_children(r, list, conf_node_is_null(milestones) ? NULL : milestones, at);
 }
 
 /* Read a scheduler by its name, with the map of its arguments. */
@@ -446,7 +537,7 @@ static void read_named(const struct reading *r, const struct conf_node *name,
     node->scheduler = (enum zoo_scheduler)i;
     node->total_iters = CONF_NULL;
     if (!conf_record_read(r->p, &record)) return;
-    if (i == ZOO_SCHEDULE_SEQUENTIAL || i == ZOO_SCHEDULE_CHAINED) {
+    if (has_children(node->scheduler)) {
         read_group(r, map, at);
         return;
     }
@@ -462,6 +553,25 @@ static bool is_scale_per_param(const char *text)
     return !strcasecmp(text, "ScalePerParamLR") || !strcasecmp(text, "ScalePerParam");
 }
 
+/* Report a key `scheduler` among the arguments of @p name that names another scheduler. */
+static bool is_other(const struct reading *r, const struct conf_node *name,
+                     const struct conf_node *inner)
+{
+    char place[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
+    if (conf_node_is_null(inner)) return false;
+    (void)snprintf(place, sizeof place, "%.150s.scheduler", r->path);
+    const int given = conf_variant_read(r->p, &variants, place, inner);
+    if (given < 0) return true;
+    const int read = conf_variant_read(r->p, &variants, r->path, name);
+    if (read == given) return false;
+    if (read >= 0)
+        conf_diag_error(r->p->diag, inner->pos, place,
+                        "%s contradicts the scheduler %s; hint: one "
+                        "of the two",
+                        conf_node_describe(inner, shown), name->text);
+    return true;
+}
+
 /* Read `Name: {arguments}`, the form of the trainer style. The factors of ScalePerParamLR are those
  * of adjust_learning_rate, which apply to every schedule, so its inner schedule is read instead. */
 static void read_single(const struct reading *r, const struct conf_entry *entry, int at)
@@ -471,6 +581,8 @@ static void read_single(const struct reading *r, const struct conf_entry *entry,
     const struct conf_node *inner = conf_node_find(entry->value, "scheduler");
     if (is_scale_per_param(entry->key) && inner)
         read_node(r, inner, at);
+    else if (is_other(r, &name, inner))
+        return;
     else
         read_named(r, &name, entry->value, at);
 }
@@ -485,54 +597,11 @@ static void read_map(const struct reading *r, const struct conf_node *map, int a
         read_node(r, inner, at);
     else if (name)
         read_named(r, name, map, at);
-    else if (map->kind == CONF_NODE_MAP && map->n == 1 &&
-             map->entry[0].value->kind == CONF_NODE_MAP)
+    else if (is_named(map))
         read_single(r, &map->entry[0], at);
     else
         conf_diag_error(r->p->diag, map->pos, r->path, "expected a map with a scheduler, got %s",
                         conf_node_describe(map, shown));
-}
-
-/* What a main_scheduler makes of the list in which it is; -1: no known name. */
-static int find_main(const struct conf_node *name)
-{
-    static const struct {
-        const char *name;
-        enum zoo_scheduler scheduler;
-    } known[] = {{"Chained", ZOO_SCHEDULE_CHAINED},
-                 {"ChainedLR", ZOO_SCHEDULE_CHAINED},
-                 {"Sequential", ZOO_SCHEDULE_SEQUENTIAL},
-                 {"SequentialLR", ZOO_SCHEDULE_SEQUENTIAL}};
-    for (size_t i = 0; name->kind == CONF_NODE_SCALAR && i < sizeof known / sizeof *known; i++)
-        if (!strcasecmp(name->text, known[i].name)) return (int)known[i].scheduler;
-    return -1;
-}
-
-/* Read main_scheduler, which any entry of @p list may have: all that do have one value. The Model
- * Zoo takes any other name than those of a chain for a sequence; here it is an error. */
-static enum zoo_scheduler read_main(const struct reading *r, const struct conf_node *list)
-{
-    const struct conf_node *taken = NULL;
-    char place[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
-    int found = ZOO_SCHEDULE_SEQUENTIAL;
-    for (int i = 0; i < list->n; i++) {
-        const struct conf_node *name = conf_node_find(list->entry[i].value, "main_scheduler");
-        if (conf_node_is_null(name)) continue;
-        const int scheduler = find_main(name);
-        (void)snprintf(place, sizeof place, "%.150s[%d].main_scheduler", r->path, i);
-        if (scheduler < 0)
-            conf_diag_error(r->p->diag, name->pos, place,
-                            "expected SequentialLR or ChainedLR, got %s",
-                            conf_node_describe(name, shown));
-        else if (taken && scheduler != found)
-            conf_diag_error(r->p->diag, name->pos, place,
-                            "%s contradicts line %d; hint: one value in all entries",
-                            conf_node_describe(name, shown), taken->pos.line);
-        if (scheduler < 0 || taken) continue;
-        taken = name;
-        found = scheduler;
-    }
-    return (enum zoo_scheduler)found;
 }
 
 static void read_node(const struct reading *r, const struct conf_node *node, int at)
@@ -542,14 +611,15 @@ static void read_node(const struct reading *r, const struct conf_node *node, int
         char place[CONF_MAX_PATH];
         (void)snprintf(place, sizeof place, "%.150s[0]", r->path);
         const struct reading only = {r->p, place, r->schedule};
-        (void)read_main(r, node); /* one schedule is no chain, but its main_scheduler must exist */
-        read_map(&only, node->entry[0].value, at);
+        read_alone(&only, node->entry[0].value, at);
     } else if (node->kind == CONF_NODE_LIST) {
+        struct main_of main = {.scheduler = ZOO_SCHEDULE_SEQUENTIAL};
+        read_main(r, node, &main);
         out->total_iters = CONF_NULL;
-        out->scheduler = read_main(r, node);
+        out->scheduler = main.scheduler;
         read_children(r, node, NULL, at);
     } else {
-        read_map(r, node, at);
+        read_alone(r, node, at);
     }
 }
 

@@ -175,3 +175,50 @@ TEST(zoo_values, the_hash_of_a_training_has_what_decides_its_values)
         T_EQ(hash_of(row[i].input[0], row[i].run[0]) == hash_of(row[i].input[1], row[i].run[1]),
              row[i].equal);
 }
+
+/* True when the learning rate @p rate is refused with @p error; NULL: when it is read. */
+static bool rate_is(const char *rate, const char *error)
+{
+    char text[1000];
+    (void)snprintf(text, sizeof text,
+                   INPUT MODEL "optimizer: {optimizer_type: AdamW, learning_rate: %s}\n", rate);
+    if (error) return params_refused(text, error);
+    struct zoo_params p = params_parsed(text);
+    const bool is = p.optimizer.learning_rate.n > 0;
+    zoo_params_fini(&p);
+    return is;
+}
+
+/* Names of schedulers are looked at wherever they stand, and two of them must agree. */
+TEST(zoo_values, no_name_of_a_scheduler_is_lost)
+{
+#define PART "{scheduler: Constant, learning_rate: 0.5, total_iters: 2}"
+#define MAIN "{scheduler: Constant, learning_rate: 0.5, total_iters: 2, main_scheduler: ChainedLR}"
+    static const struct {
+        const char *rate, *error; /* NULL: none */
+    } row[] = {
+        {"{scheduler: Constant, learning_rate: 0.5, main_scheduler: ChainedLR}", NULL},
+        {"{scheduler: Constant, learning_rate: 0.5, main_scheduler: Nonsense}",
+         "learning_rate.main_scheduler: expected SequentialLR or ChainedLR, got \"Nonsense\""},
+        {"{ConstantLR: {learning_rate: 0.5, main_scheduler: blah}}",
+         "learning_rate.main_scheduler: expected SequentialLR"},
+        {"[" PART ", {ConstantLR: {learning_rate: 0.5, main_scheduler: blah}}]",
+         "learning_rate[1].main_scheduler: expected SequentialLR"},
+        {"{scheduler: Sequential, schedulers: [" PART ", " MAIN "]}",
+         "learning_rate[1].main_scheduler: \"ChainedLR\" contradicts the scheduler Sequential; "
+         "hint: one of the two"},
+        {"{scheduler: Chained, schedulers: [" PART ", " MAIN "]}", NULL},
+        {"{scheduler: Sequential, schedulers: [" PART "], main_scheduler: ChainedLR}",
+         "learning_rate.main_scheduler: \"ChainedLR\" contradicts the scheduler Sequential"},
+        {"[{SequentialLR: {main_scheduler: blah, schedulers: [" PART "]}}]",
+         "learning_rate[0].main_scheduler: expected SequentialLR"},
+        {"[{SequentialLR: {main_scheduler: ChainedLR, schedulers: [" PART "]}}, " MAIN "]", NULL},
+        {"{LinearLR: {scheduler: Cosine, initial_val: 0, end_val: 1, total_iters: 2}}",
+         "learning_rate.scheduler: \"Cosine\" is not supported"},
+        {"{LinearLR: {scheduler: CosineDecay, initial_val: 0, end_val: 1, total_iters: 2}}",
+         "learning_rate.scheduler: \"CosineDecay\" contradicts the scheduler LinearLR"},
+        {"{LinearLR: {scheduler: Linear, initial_val: 0, end_val: 1, total_iters: 2}}", NULL},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        CU_ASSERT(rate_is(row[i].rate, row[i].error));
+}
