@@ -61,18 +61,19 @@ static void write_children(struct wsc_text *out, const void *node, const struct 
  * the first two: read_map() reads `scheduler`, take_main() `main_scheduler`. */
 #define NAMES \
     {.path = "scheduler", .type = CONF_T_ANY}, {.path = "main_scheduler", .type = CONF_T_ANY}
-#define COMMON NAMES, \
+#define TAGS \
+    {.path = "param_group_tags", .type = CONF_T_CHOICE, .status = CONF_ONLY, \
+     .choices = CONF_CHOICES({"null", 0}), \
+     .refusal = "not supported here, where a schedule is for all parameters; " \
+                "hint: optimizer.tagged_schedules"}
+#define COMMON NAMES, TAGS, \
     {.path = "alpha", .type = CONF_T_ANY, .status = CONF_NOISE, DOC("no longer a key")}, \
     {.path = "disable_lr_steps_reset", .type = CONF_T_ANY, .status = CONF_NOISE, \
      DOC("no longer a key")}, \
     {.path = "scale_mode", .type = CONF_T_ANY, .status = CONF_NOISE, DOC("the mode decides")}, \
     {.path = "cycle", .type = CONF_T_CHOICE, .status = CONF_ONLY, \
      .choices = CONF_CHOICES({"null", 0}, {"false", 0}), \
-     .refusal = "not supported: past total_iters the end value holds"}, \
-    {.path = "param_group_tags", .type = CONF_T_CHOICE, .status = CONF_ONLY, \
-     .choices = CONF_CHOICES({"null", 0}), \
-     .refusal = "not supported here, where a schedule is for all parameters; " \
-                "hint: optimizer.tagged_schedules"}
+     .refusal = "not supported: past total_iters the end value holds"}
 
 static const struct conf_variant schedulers[ZOO_N_SCHEDULES] = {
     [ZOO_SCHEDULE_CONSTANT] = {"Constant", .doc = "one value", CONF_KEYS(
@@ -547,6 +548,33 @@ static void read_named(const struct reading *r, const struct conf_node *name,
     check_one_cycle(r, map, node);
 }
 
+/* Keys of ScalePerParamLR. The first one has the wrapped scheduler beside `scheduler:
+ * ScalePerParam` only; in the other form it is `scheduler`. */
+static const struct conf_key wrapper[] = {
+    {.path = "schedulers", .type = CONF_T_SPECIAL, .read = read_later}, NAMES, TAGS};
+
+/* Read the wrapped scheduler, the value of @p key among the arguments @p map of ScalePerParamLR.
+ * Its factors are those of adjust_learning_rate, which apply to every schedule. */
+static void read_wrapped(const struct reading *r, const struct conf_node *map, const char *key,
+                         int at)
+{
+    const int skipped = strcmp(key, wrapper[0].path) != 0;
+    const struct conf_record record = {.path = r->path,
+                                       .map = map,
+                                       .key = wrapper + skipped,
+                                       .n = (int)(sizeof wrapper / sizeof *wrapper) - skipped,
+                                       .out = &r->schedule->node[at],
+                                       .context = r->schedule};
+    const struct conf_node *inner = conf_node_find(map, key);
+    char place[CONF_MAX_PATH];
+    (void)snprintf(place, sizeof place, "%.150s.%s", r->path, key);
+    if (!conf_record_read(r->p, &record)) return;
+    if (inner)
+        read_node(r, inner, at);
+    else
+        conf_diag_error(r->p->diag, map->pos, place, "required key is missing");
+}
+
 /* True for the wrapper of the Model Zoo whose factors are keys of the optimizer here. */
 static bool is_scale_per_param(const char *text)
 {
@@ -572,15 +600,14 @@ static bool is_other(const struct reading *r, const struct conf_node *name,
     return true;
 }
 
-/* Read `Name: {arguments}`, the form of the trainer style. The factors of ScalePerParamLR are those
- * of adjust_learning_rate, which apply to every schedule, so its inner schedule is read instead. */
+/* Read `Name: {arguments}`, the form of the trainer style. */
 static void read_single(const struct reading *r, const struct conf_entry *entry, int at)
 {
     const struct conf_node name = {
         .kind = CONF_NODE_SCALAR, .text = entry->key, .pos = entry->key_pos};
     const struct conf_node *inner = conf_node_find(entry->value, "scheduler");
-    if (is_scale_per_param(entry->key) && inner)
-        read_node(r, inner, at);
+    if (is_scale_per_param(entry->key))
+        read_wrapped(r, entry->value, "scheduler", at);
     else if (is_other(r, &name, inner))
         return;
     else
@@ -592,9 +619,8 @@ static void read_map(const struct reading *r, const struct conf_node *map, int a
 {
     char shown[CONF_QUOTE_BYTES];
     const struct conf_node *name = conf_node_find(map, "scheduler");
-    const struct conf_node *inner = conf_node_find(map, "schedulers");
-    if (name && name->kind == CONF_NODE_SCALAR && is_scale_per_param(name->text) && inner)
-        read_node(r, inner, at);
+    if (name && name->kind == CONF_NODE_SCALAR && is_scale_per_param(name->text))
+        read_wrapped(r, map, "schedulers", at);
     else if (name)
         read_named(r, name, map, at);
     else if (is_named(map))

@@ -222,3 +222,38 @@ TEST(zoo_values, no_name_of_a_scheduler_is_lost)
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         CU_ASSERT(rate_is(row[i].rate, row[i].error));
 }
+
+/* The wrapper of factors has the scheduler that it contains, and no other keys. */
+TEST(zoo_values, the_wrapper_of_factors_has_one_argument)
+{
+    static const struct {
+        const char *rate, *error; /* NULL: none */
+    } row[] = {
+        {"[{ScalePerParamLR: {scheduler: " PART "}}]", NULL},
+        {"{scheduler: ScalePerParam, schedulers: " PART "}", NULL},
+        {"{ScalePerParamLR: {scheduler: [" PART ", " PART "], param_group_tags: null}}", NULL},
+        {"[{ScalePerParamLR: {scheduler: " PART ", junk: 3, total_iters: 1}}]",
+         "learning_rate[0].junk: unknown key"},
+        {"[{ScalePerParamLR: {scheduler: " PART ", total_iters: 1}}]",
+         "learning_rate[0].total_iters: unknown key"},
+        {"[{ScalePerParamLR: {scheduler: " PART ", schedulers: " PART "}}]",
+         "learning_rate[0].schedulers: unknown key"},
+        {"{scheduler: ScalePerParam, schedulers: " PART ", initial_learning_rate: 7}",
+         "learning_rate.initial_learning_rate: unknown key"},
+        {"{ScalePerParamLR: {param_group_tags: null}}",
+         "learning_rate.scheduler: required key is missing"},
+        {"{scheduler: ScalePerParam}", "learning_rate.schedulers: required key is missing"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        CU_ASSERT(rate_is(row[i].rate, row[i].error));
+}
+
+/* Schedules of tagged tensors are read as that of all tensors. */
+TEST(zoo_values, a_wrapper_of_factors_for_tagged_tensors_has_one_argument)
+{
+    CU_ASSERT(params_refused(
+        INPUT MODEL "optimizer: {optimizer_type: AdamW, learning_rate: 1, params: {params: bias, "
+                    "tag: b}, tagged_schedules: {param_group_tags: b, learning_rate: "
+                    "{ScalePerParamLR: {scheduler: " PART ", junk: 3}}}}\n",
+        "junk: unknown key"));
+}
