@@ -489,8 +489,9 @@ static const struct conf_key keys[] = {
      .form = "number, Adafactor: list of two",
      DOC("added to the root of the second moment, before bias correction; NAdam and RMSprop 1e-8; "
          "Adafactor [1e-30, 1e-3]: added to squares, least root mean square of a tensor")},
-    {FIELD(optimizer.weight_decay), .kinds = WITH_DECAY, SPECIAL(schedule), NULLABLE,
-     DEFAULT("0.0"), .form = SCHEDULE,
+    {FIELD(optimizer.weight_decay), .kinds = WITH_DECAY, .type = CONF_T_SPECIAL,
+     .read = zoo_read_decay, .write = zoo_write_schedule, NULLABLE, DEFAULT("0.0"),
+     .form = SCHEDULE,
      DOC("decay of all but biases and LayerNorm; decoupled with AdamW, Lamb, Lion and Adafactor")},
     {AT("optimizer.params", optimizer.groups), SPECIAL(tags), NULLABLE, DEFAULT("null"),
      .form = "map with params and tag, or list of them",

@@ -34,6 +34,8 @@ void zoo_read_initializer(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *field);
 void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *node, void *field);
+void zoo_read_decay(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                    void *field);
 void zoo_read_betas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                     void *optimizer);
 void zoo_read_etas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
@@ -86,6 +88,8 @@ void zoo_write_tags(struct wsc_text *out, const void *groups, const struct conf_
 void zoo_read_tagged(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                      void *groups);
 void zoo_write_tagged(struct wsc_text *out, const void *groups, const struct conf_layout *at);
+/* True when there is a scheduler @p name; else an error about @p path is reported. */
+bool zoo_scheduler_is_known(struct conf_parse *p, const char *path, const struct conf_node *name);
 /* Check that schedules and patterns use the same tags, and free the memory of the groups. */
 void zoo_groups_check(struct conf_parse *p, const struct zoo_groups *groups);
 void zoo_groups_fini(struct zoo_groups *groups);

@@ -109,7 +109,7 @@ static void read_rate(struct conf_parse *p, const struct conf_key *key,
 static void read_decay(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *node, void *entry)
 {
-    zoo_read_schedule(p, key, node, &((struct zoo_tagged *)entry)->weight_decay);
+    zoo_read_decay(p, key, node, &((struct zoo_tagged *)entry)->weight_decay);
 }
 
 #define SPECIAL(name, f) .path = (name), .type = CONF_T_SPECIAL, .read = (f)

@@ -4,6 +4,7 @@
  * function converts one key and puts the results into the new tree; trainer.c finds the functions
  * in the rows of trainer_keys.c. */
 #include "trainer_takes.h"
+#include "params_values.h"
 #include "trainer_tree.h"
 
 #include <string.h>
@@ -157,9 +158,32 @@ static bool put_tagged(struct zoo_trainer *t, const struct conf_entry *type, con
     return ok;
 }
 
-/* A scheduler `...WD` sets the weight decay, any other one the learning rate. */
-static void take_scheduler(struct zoo_trainer *t, const struct conf_node *node, const char *path,
-                           int *n_rates)
+/* What a scheduler without tags sets, and how many there were. */
+struct scheduled {
+    const char *to, *value, *wrappers;
+    int n;
+};
+
+/* Take a scheduler without tags, the only one of its value. */
+static void take_untagged(struct conf_parse *p, struct zoo_trainer *t, const struct conf_node *node,
+                          const char *path, struct scheduled *scheduled)
+{
+    const struct conf_entry *type = &node->entry[0];
+    const struct conf_node name = {
+        .kind = CONF_NODE_SCALAR, .text = type->key, .pos = type->key_pos};
+    if (!scheduled->n++)
+        zoo_trainer_put_over(t, scheduled->to, node, path);
+    else if (zoo_scheduler_is_known(p, path, &name))
+        conf_diag_error(t->diag, node->pos, path,
+                        "one scheduler of the %s is supported by this release; hint: put them "
+                        "into a %s",
+                        scheduled->value, scheduled->wrappers);
+}
+
+/* A scheduler `...WD` sets the weight decay, any other one the learning rate; @p both has the
+ * learning rate first. */
+static void take_scheduler(struct conf_parse *p, struct zoo_trainer *t,
+                           const struct conf_node *node, const char *path, struct scheduled *both)
 {
     const struct conf_entry *type = zoo_trainer_single(t->diag, node, path);
     if (!type) return;
@@ -174,23 +198,17 @@ static void take_scheduler(struct zoo_trainer *t, const struct conf_node *node, 
         conf_diag_error(t->diag, node->pos, path,
                         "stands after schedulers with param_group_tags and would take their "
                         "tensors; hint: put it before them");
-    if (decays)
-        zoo_trainer_put_over(t, "optimizer.weight_decay", node, path);
-    else if (!(*n_rates)++)
-        zoo_trainer_put_over(t, "optimizer.learning_rate", node, path);
-    else
-        conf_diag_error(t->diag, node->pos, path,
-                        "one scheduler of the learning rate is supported by this release; hint: "
-                        "put them into a SequentialLR or ChainedScheduler");
+    take_untagged(p, t, node, path, &both[decays]);
 }
 
 ZOO_TRAINER_TAKE(schedulers)
 {
-    int n_rates = 0;
+    struct scheduled both[] = {
+        {"optimizer.learning_rate", "learning rate", "SequentialLR or ChainedScheduler", 0},
+        {"optimizer.weight_decay", "weight decay", "SequentialWD or ChainedWD", 0}};
     if (conf_node_is_null(node)) return;
-    if (node->kind != CONF_NODE_LIST) take_scheduler(trainer, node, key->path, &n_rates);
+    if (node->kind != CONF_NODE_LIST) take_scheduler(p, trainer, node, key->path, both);
     for (int i = 0; node->kind == CONF_NODE_LIST && i < node->n; i++)
-        take_scheduler(trainer, node->entry[i].value,
-                       zoo_trainer_text(trainer, "%s[%d]", key->path, i), &n_rates);
-    (void)p;
+        take_scheduler(p, trainer, node->entry[i].value,
+                       zoo_trainer_text(trainer, "%s[%d]", key->path, i), both);
 }

@@ -245,6 +245,7 @@ struct reading {
     struct conf_parse *p;
     const char *path; /* path of the current map */
     struct zoo_schedule *schedule;
+    bool decays; /* of the weight decay, not of the learning rate */
 };
 
 /* Report an error about the current map. */
@@ -411,7 +412,7 @@ static void read_children(const struct reading *r, const struct conf_node *list,
     for (int i = 0; i < n; i++) {
         char place[CONF_MAX_PATH];
         (void)snprintf(place, sizeof place, "%.150s[%d]", r->path, i);
-        const struct reading child = {r->p, place, s};
+        const struct reading child = {r->p, place, s, r->decays};
         const struct conf_node *entry = list->entry[i].value;
         (entry->kind == CONF_NODE_LIST ? read_node : read_map)(&child, entry,
                                                                s->node[at].first_child + i);
@@ -487,7 +488,7 @@ static void read_main(const struct reading *r, const struct conf_node *list, str
     for (int i = 0; i < list->n; i++) {
         char place[CONF_MAX_PATH];
         (void)snprintf(place, sizeof place, "%.150s[%d]", r->path, i);
-        const struct reading entry = {r->p, place, r->schedule};
+        const struct reading entry = {r->p, place, r->schedule, r->decays};
         take_main(&entry, list->entry[i].value, main);
     }
 }
@@ -576,9 +577,10 @@ static void read_wrapped(const struct reading *r, const struct conf_node *map, c
 }
 
 /* True for the wrapper of the Model Zoo whose factors are keys of the optimizer here. */
-static bool is_scale_per_param(const char *text)
+static bool is_scale_per_param(const struct conf_node *name)
 {
-    return !strcasecmp(text, "ScalePerParamLR") || !strcasecmp(text, "ScalePerParam");
+    return name->kind == CONF_NODE_SCALAR &&
+           (!strcasecmp(name->text, "ScalePerParamLR") || !strcasecmp(name->text, "ScalePerParam"));
 }
 
 /* Report a key `scheduler` among the arguments of @p name that names another scheduler. */
@@ -600,18 +602,42 @@ static bool is_other(const struct reading *r, const struct conf_node *name,
     return true;
 }
 
+/* Report a name with the suffix of the other value: ...WD schedules the weight decay, ...LR the
+ * learning rate. */
+static bool is_for_other(const struct reading *r, const struct conf_node *name)
+{
+    enum { SUFFIX = 2 };
+    static const struct {
+        const char *suffix, *value;
+    } kind[] = {{"LR", "learning rate"}, {"WD", "weight decay"}};
+    const int other = !r->decays;
+    const size_t n = name->kind == CONF_NODE_SCALAR ? strlen(name->text) : 0;
+    if (n < SUFFIX || strcasecmp(name->text + n - SUFFIX, kind[other].suffix) != 0) return false;
+    conf_diag_error(r->p->diag, name->pos, r->path, "%s schedules the %s, not the %s; hint: %.*s%s",
+                    name->text, kind[other].value, kind[!other].value, (int)(n - SUFFIX),
+                    name->text, kind[!other].suffix);
+    return true;
+}
+
+/* Read the scheduler @p name with its arguments; @p wrapped is the key of a wrapped one. */
+static void read_scheduler(const struct reading *r, const struct conf_node *name,
+                           const struct conf_node *args, const char *wrapped, int at)
+{
+    if (is_for_other(r, name)) return;
+    if (is_scale_per_param(name))
+        read_wrapped(r, args, wrapped, at);
+    else
+        read_named(r, name, args, at);
+}
+
 /* Read `Name: {arguments}`, the form of the trainer style. */
 static void read_single(const struct reading *r, const struct conf_entry *entry, int at)
 {
     const struct conf_node name = {
         .kind = CONF_NODE_SCALAR, .text = entry->key, .pos = entry->key_pos};
     const struct conf_node *inner = conf_node_find(entry->value, "scheduler");
-    if (is_scale_per_param(entry->key))
-        read_wrapped(r, entry->value, "scheduler", at);
-    else if (is_other(r, &name, inner))
-        return;
-    else
-        read_named(r, &name, entry->value, at);
+    if (is_scale_per_param(&name) || !is_other(r, &name, inner))
+        read_scheduler(r, &name, entry->value, "scheduler", at);
 }
 
 /* Read a map with `scheduler: Name`, or with the name as its only key. */
@@ -619,10 +645,8 @@ static void read_map(const struct reading *r, const struct conf_node *map, int a
 {
     char shown[CONF_QUOTE_BYTES];
     const struct conf_node *name = conf_node_find(map, "scheduler");
-    if (name && name->kind == CONF_NODE_SCALAR && is_scale_per_param(name->text))
-        read_wrapped(r, map, "schedulers", at);
-    else if (name)
-        read_named(r, name, map, at);
+    if (name)
+        read_scheduler(r, name, map, "schedulers", at);
     else if (is_named(map))
         read_single(r, &map->entry[0], at);
     else
@@ -636,7 +660,7 @@ static void read_node(const struct reading *r, const struct conf_node *node, int
     if (node->kind == CONF_NODE_LIST && node->n == 1) {
         char place[CONF_MAX_PATH];
         (void)snprintf(place, sizeof place, "%.150s[0]", r->path);
-        const struct reading only = {r->p, place, r->schedule};
+        const struct reading only = {r->p, place, r->schedule, r->decays};
         read_alone(&only, node->entry[0].value, at);
     } else if (node->kind == CONF_NODE_LIST) {
         struct main_of main = {.scheduler = ZOO_SCHEDULE_SEQUENTIAL};
@@ -650,21 +674,38 @@ static void read_node(const struct reading *r, const struct conf_node *node, int
 }
 
 /* Clear the schedule, then read the tree into it from node 0. */
-void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
-                       const struct conf_node *node, void *field)
+static void read_schedule(const struct reading *r, const struct conf_node *node)
 {
-    struct zoo_schedule *s = field;
-    const struct reading r = {p, key->path, s};
+    struct zoo_schedule *s = r->schedule;
     memset(s, 0, sizeof *s);
     s->n = 1;
     if (node->kind != CONF_NODE_SCALAR) {
-        read_node(&r, node, 0);
+        read_node(r, node, 0);
         return;
     }
     s->node[0].total_iters = CONF_NULL;
-    if (conf_read_double(p, key->path, node, &s->node[0].initial) && s->node[0].initial < 0)
-        conf_diag_error(p->diag, node->pos, key->path, "must not be negative, got %.15g",
+    if (conf_read_double(r->p, r->path, node, &s->node[0].initial) && s->node[0].initial < 0)
+        conf_diag_error(r->p->diag, node->pos, r->path, "must not be negative, got %.15g",
                         s->node[0].initial);
+}
+
+void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
+                       const struct conf_node *node, void *field)
+{
+    const struct reading r = {p, key->path, field, false};
+    read_schedule(&r, node);
+}
+
+void zoo_read_decay(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                    void *field)
+{
+    const struct reading r = {p, key->path, field, true};
+    read_schedule(&r, node);
+}
+
+bool zoo_scheduler_is_known(struct conf_parse *p, const char *path, const struct conf_node *name)
+{
+    return is_scale_per_param(name) || conf_variant_read(p, &variants, path, name) >= 0;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

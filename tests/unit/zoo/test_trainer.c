@@ -437,6 +437,48 @@ TEST(zoo_trainer, schedulers_of_the_weight_decay)
     zoo_params_fini(&p);
 }
 
+/* One scheduler sets the rate and one the decay; a tree of schedulers has those of one value. */
+TEST(zoo_trainer, no_scheduler_is_lost_or_taken_for_another_value)
+{
+#define RATE  "{ConstantLR: {learning_rate: 0.001}}"
+#define DECAY "{ConstantWD: {val: 0.5}}"
+    static const struct {
+        const char *schedulers, *error; /* NULL: none */
+    } row[] = {
+        {RATE ", " DECAY, NULL},
+        {RATE ", {SequentialWD: {schedulers: [{ConstantWD: {val: 1, total_iters: 2}}, " DECAY "]}}",
+         NULL},
+        {RATE ", " DECAY ", " DECAY,
+         "schedulers[2]: one scheduler of the weight decay is supported by this release; hint: put "
+         "them into a SequentialWD or ChainedWD"},
+        {RATE ", " RATE,
+         "schedulers[1]: one scheduler of the learning rate is supported by this release; hint: "
+         "put them into a SequentialLR or ChainedScheduler"},
+        {RATE ", {ConstantMomentum: {val: 1}}", "schedulers[1]: \"ConstantMomentum\" is not"},
+        {"{SequentialLR: {schedulers: [{ConstantWD: {val: 1, total_iters: 2}}, " DECAY "]}}",
+         "schedulers[0]: ConstantWD schedules the weight decay, not the learning rate; hint: "
+         "ConstantLR"},
+        {"{ChainedScheduler: {schedulers: [" DECAY "]}}", "ConstantWD schedules the weight decay"},
+        {RATE ", {SequentialWD: {schedulers: [" RATE "]}}",
+         "weight_decay[0]: ConstantLR schedules the learning rate, not the weight decay; hint: "
+         "ConstantWD"},
+        {"{ScalePerParamLR: {scheduler: " DECAY "}}", "ConstantWD schedules the weight decay"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[1200];
+        struct zoo_params p;
+        (void)snprintf(text, sizeof text, TRAINER(ADAMW "    schedulers: [%s]\n", ""),
+                       row[i].schedulers);
+        if (row[i].error) {
+            CU_ASSERT(params_refused(text, row[i].error));
+            continue;
+        }
+        p = params_parsed(text);
+        T_EQ(p.optimizer.learning_rate.node[0].scheduler, ZOO_SCHEDULE_CONSTANT);
+        CU_ASSERT(p.optimizer.weight_decay.n > 0);
+        zoo_params_fini(&p);
+    }
+}
+
 /* The Model Zoo wraps any scheduler in a ScalePerParamLR when the optimizer has factors. */
 TEST(zoo_trainer, factors_of_groups_apply_with_any_scheduler)
 {
