@@ -33,8 +33,22 @@ static void take_row(struct conf_parse *p, int row, const struct conf_node *node
     if (key->to) conf_diag_origin(p->diag, key->to, key->path);
 }
 
+/* A trainer with schedulers needs one that sets the learning rate of all tensors. After the message
+ * a rate keeps the reader of params from reporting that the key is missing. */
+static void check_rate(struct zoo_trainer *t, const struct conf_node *trainer)
+{
+    static const char path[] = "trainer.init.schedulers";
+    const struct conf_node *all = conf_node_at(trainer, "init.schedulers");
+    if (conf_node_is_null(all) || !all->n || conf_node_at(t->doc->root, "optimizer.learning_rate"))
+        return;
+    conf_diag_error(t->diag, all->pos, path,
+                    "none of them sets the learning rate of all tensors; hint: begin with one "
+                    "...LR without param_group_tags");
+    zoo_trainer_put_text(t, "optimizer.learning_rate", "0", all->pos);
+}
+
 /* Set the keys of the optimizer that depend on the schedulers. */
-static void finish_optimizer(struct zoo_trainer *t)
+static void finish_optimizer(struct zoo_trainer *t, const struct conf_node *trainer)
 {
     struct conf_node *map = conf_doc_own(t->doc, t->doc->root, "optimizer");
     if (!conf_node_find(map,
@@ -43,6 +57,7 @@ static void finish_optimizer(struct zoo_trainer *t)
         return;
     }
     const struct conf_node *rate = conf_node_find(map, "lr");
+    if (conf_node_is_null(rate)) check_rate(t, trainer);
     if (!rate) return;
     conf_node_remove(map, "lr");
     if (!conf_node_find(map, "learning_rate"))
@@ -148,7 +163,7 @@ void zoo_trainer_convert(struct conf_doc *doc, struct conf_diag *d, const char *
     finish_data(&t);
     finish_checkpoint(&t, mode);
     finish_precision(&t, only.entry[0].value);
-    finish_optimizer(&t);
+    finish_optimizer(&t, only.entry[0].value);
     keep_others(&t, root);
     for (int i = 0; i < p.table->n; i++)
         if (p.table->key[i].to) conf_diag_origin(d, p.table->key[i].to, p.table->key[i].path);

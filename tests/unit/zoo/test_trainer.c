@@ -479,6 +479,37 @@ TEST(zoo_trainer, no_scheduler_is_lost_or_taken_for_another_value)
     }
 }
 
+/* Schedulers of tagged tensors, or of the weight decay, leave the rate of the others open. */
+TEST(zoo_trainer, schedulers_without_a_rate_for_all_tensors_are_an_error)
+{
+#define NO_RATE                                                                                    \
+    "trainer.init.schedulers: none of them sets the learning rate of all tensors; hint: begin "    \
+    "with one ...LR without param_group_tags"
+    static const char tagged[] = "{ConstantLR: {learning_rate: 1, param_group_tags: b}}";
+    static const struct {
+        const char *adamw, *scheduler;
+        bool is_refused;
+    } row[] = {{"params: {params: bias, tag: b}", tagged, true},
+               {"params: {params: bias, tag: b}, lr: null", tagged, true},
+               {"params: {params: bias, tag: b}, lr: 1", tagged, false},
+               {"eps: 1", DECAY, true},
+               {"eps: 1", RATE, false}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[1200];
+        (void)snprintf(text, sizeof text,
+                       TRAINER("    optimizer: {AdamW: {%s}}\n    schedulers: [%s]\n", ""),
+                       row[i].adamw, row[i].scheduler);
+        if (row[i].is_refused) {
+            CU_ASSERT(params_refused(text, NO_RATE));
+            CU_ASSERT_PTR_NULL(strstr(wsc_err_message(), "required key is missing"));
+            continue;
+        }
+        struct zoo_params p = params_parsed(text);
+        CU_ASSERT(p.optimizer.learning_rate.n > 0);
+        zoo_params_fini(&p);
+    }
+}
+
 /* The Model Zoo wraps any scheduler in a ScalePerParamLR when the optimizer has factors. */
 TEST(zoo_trainer, factors_of_groups_apply_with_any_scheduler)
 {
