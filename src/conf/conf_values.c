@@ -283,7 +283,7 @@ void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node)
     }
     if (key->status == CONF_NOISE)
         conf_diag_warn(p->diag, node->pos, key->path, "ignored: %s", key->doc);
-    if (key->status == CONF_OLD)
+    if (key->status == CONF_OLD && !conf_node_is_null(node))
         conf_diag_warn(p->diag, node->pos, key->path, "old spelling: %s", key->doc);
     if (key->type != CONF_T_ANY && key->nullable && conf_node_is_null(node))
         read_null(p, row);

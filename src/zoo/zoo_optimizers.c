@@ -123,6 +123,15 @@ struct zoo_loss_scales zoo_loss_scales(const struct zoo_params *params)
                                     .most = most};
 }
 
+/* The Model Zoo's Adafactor can have a first moment, with the decay rate beta1. */
+static void check_first_moment(struct conf_parse *p, int type)
+{
+    static const char path[] = "optimizer.beta1";
+    if (type == ZOO_ADAFACTOR && conf_parse_given(p, path))
+        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path,
+                        "the first moment of Adafactor is not supported; hint: leave it out");
+}
+
 /* Adafactor has two eps, so that a list is a value of the key; any other optimizer would lose the
  * second number. */
 static void check_one_eps(struct conf_parse *p, int type)
@@ -214,6 +223,7 @@ void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *o)
     warn_tagged_decays(p, i);
     check_one_spelling(p);
     check_one_eps(p, i);
+    check_first_moment(p, i);
     check_values(p, o);
     check_lr_groups(p, &o->adjust_learning_rate);
 }

@@ -68,3 +68,20 @@ TEST(optimizer_params, a_list_of_eps_is_that_of_adafactor)
     CU_ASSERT(params_warn(&p, "optimizer.eps: ignored: not an argument of SGD"));
     zoo_params_fini(&p);
 }
+
+/* beta1 is the decay rate of a first moment; betas are no argument of the Model Zoo's Adafactor. */
+TEST(optimizer_params, adafactor_has_no_first_moment)
+{
+    struct zoo_params p = params_parsed(text_of("Adafactor", ", beta1: null"));
+    T_EQ(p.n_warnings, 0);
+    zoo_params_fini(&p);
+    CU_ASSERT(params_refused(text_of("Adafactor", ", beta1: 0.9"),
+                             "optimizer.beta1: the first moment of Adafactor is not supported; "
+                             "hint: leave it out"));
+    p = params_parsed(text_of("Adafactor", ", betas: [0.9, 0.95]"));
+    CU_ASSERT(params_warn(&p, "optimizer.betas: ignored: not an argument of Adafactor"));
+    zoo_params_fini(&p);
+    p = params_parsed(text_of("Adam", ", beta1: 0.9"));
+    CU_ASSERT(params_warn(&p, "optimizer.beta1: old spelling"));
+    zoo_params_fini(&p);
+}
