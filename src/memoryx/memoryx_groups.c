@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Groups of parameters as PyTorch's optimizers save them: a group lists numbers of parameters, and
- * states are saved under these numbers. The numbers are labels; the order of groups, and of
- * parameters in a group, identifies the tensors. Groups and order are those of the Model Zoo
+ * states are saved under these numbers. The numbers are labels: in files of this program they are
+ * indices of tensors; in those of cstorch the order of groups, and of parameters in a group,
+ * identifies the tensors. Groups and order are those of the Model Zoo
  * (common/optim_utils.py): parameters with equal tags, of these the ones with weight decay before
  * the others, of these one group for each factor on the learning rate. */
 #include "memoryx_groups.h"
@@ -305,33 +306,45 @@ static enum wsc_err read_groups(struct store_file *file, const struct groups *g,
     return parameter_key(file, g->n_groups, 0, key) ? other_sizes(file, g->n_groups) : WSC_OK;
 }
 
-/* Files of version 1 of our layout have groups in an order of their own, but the label of a tensor
- * is its index. Every label must be that of a trained tensor, and all of these must have one. */
-static enum wsc_err check_indices(struct store_file *file, const struct model *model,
-                                  const struct groups *g)
+static enum wsc_err other_tensor(const struct store_file *file, const struct model_tensor *t)
+{
+    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: has %s states of %s, which the params %s",
+                                  store_path(file), t->frozen ? "optimizer" : "no optimizer",
+                                  t->name, t->frozen ? "freeze" : "train"),
+                        "--set runconfig.load_checkpoint_states=model takes the weights alone");
+}
+
+/* In files of this program the label of a tensor is its index, whatever its group is: tags,
+ * factors on learning rates and the order of the groups (another one in version 1 of the layout)
+ * may differ from those of the params. The trained tensors must be those of the file. */
+static enum wsc_err read_indices(struct store_file *file, const struct model *model, int64_t *label)
 {
     char key[NAME_BYTES];
-    int n = 0;
-    for (int group = 0; parameter_key(file, group, 0, key); group++)
-        for (int k = 0; parameter_key(file, group, k, key); k++, n++) {
-            int64_t i;
+    int64_t i;
+    for (i = 0; i < model->n_tensors; i++)
+        label[i] = -1;
+    for (int group = 0; group < PLAIN || parameter_key(file, group, 0, key); group++)
+        for (int k = 0; parameter_key(file, group, k, key); k++) {
             TRY(store_read_i64(file, key, 0, INT64_MAX, &i));
-            if (i >= model->n_tensors || model->tensor[i].frozen) return other_sizes(file, group);
+            if (i >= model->n_tensors) return other_sizes(file, group);
+            if (model->tensor[i].frozen) return other_tensor(file, &model->tensor[i]);
+            label[i] = i;
         }
-    return n == g->n ? WSC_OK : other_sizes(file, 0);
+    for (i = 0; i < model->n_tensors; i++)
+        if (label[i] < 0 && !model->tensor[i].frozen) return other_tensor(file, &model->tensor[i]);
+    return WSC_OK;
 }
 
 enum wsc_err memoryx_read_labels(struct store_file *file, const struct model *model, int64_t *label)
 {
-    enum { INDICES = 1 };
     struct groups g;
     char key[NAME_BYTES];
     for (int i = 0; i < model->n_tensors; i++)
         label[i] = i;
     if (!parameter_key(file, 0, 0, key) && !parameter_key(file, 1, 0, key)) return WSC_OK;
+    if (store_version(file)) return read_indices(file, model, label);
     TRY(make_groups(model, &g));
-    enum wsc_err rc = store_version(file) == INDICES ? check_indices(file, model, &g)
-                                                     : read_groups(file, &g, label);
+    enum wsc_err rc = read_groups(file, &g, label);
     free_groups(&g);
     return rc;
 }

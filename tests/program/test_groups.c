@@ -88,6 +88,45 @@ TEST(groups, a_resumed_run_is_the_straight_one)
     CU_ASSERT(job_same_values(&straight, &resumed));
 }
 
+#define CONSTANT "--set optimizer.learning_rate=0.003 "
+#define TAGGED(which)                                                                              \
+    CONSTANT "--set 'optimizer.params={params: \"*" which "_dense*weight\", tag: a}' --set "       \
+             "'optimizer.tagged_schedules={param_group_tags: a, learning_rate: 0.003}' "
+
+/* A checkpoint of this program has each state under its tensor's index: a resumed run may have
+ * other groups, of equal sizes or of others, but must train the tensors of the file. */
+TEST(groups, a_resumed_run_may_have_other_groups)
+{
+    static const char *const others[] = {
+        TAGGED("proj_k"), CONSTANT,
+        TAGGED("proj_q") "--set optimizer.adjust_learning_rate.decoder_input_ffn=1.0000000000001 "};
+    struct job_metrics straight, resumed;
+    struct spawn_result r;
+    char dir[160], file[200];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("groups_first"));
+    (void)snprintf(file, sizeof file, "%s/checkpoint_%d.mdl", dir, 3);
+    CU_ASSERT_FATAL(
+        train(job_tiny(), dir, TAGGED("proj_q") "--set runconfig.checkpoint_steps=3", &straight));
+    for (int i = 0; i < 3; i++) {
+        char again[160], options[700];
+        (void)snprintf(again, sizeof again, "%s", job_path("groups_again"));
+        (void)snprintf(options, sizeof options, "%s --checkpoint_path %s", others[i], file);
+        CU_ASSERT_FATAL(
+            spawn_ok("%s --max_steps %d --model_dir %s %s", job_tiny(), STEPS, again, options) &&
+            job_read(again, &resumed));
+        T_EQ(resumed.n, STEPS - 3);
+        for (int k = 0; k < resumed.n; k++)
+            CU_ASSERT(!strcmp(resumed.step[k].hash, straight.step[k + 3].hash));
+    }
+    spawn_run(&r,
+              "%s " CONSTANT "--set 'model.freeze=[proj_q]' --checkpoint_path %s --model_dir %s",
+              job_tiny(), file, job_path("groups_frozen"));
+    T_EQ(r.status, 1);
+    CU_ASSERT(strstr(r.err, "has optimizer states of ") &&
+              strstr(r.err, "which the params freeze"));
+    spawn_free(&r);
+}
+
 TEST(groups, what_has_no_meaning_is_refused)
 {
     static const char *const cases[][2] = {
