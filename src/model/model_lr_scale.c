@@ -8,7 +8,8 @@
 #include <stddef.h>
 
 /* Groups of tensors by their names: the Model Zoo's patterns, in the order of its classes' lists.
- * A class has either the groups of attention or those of projections. */
+ * A class has either the groups of attention or those of projections. Experts, shared ones too, are
+ * in the groups of the feed-forward network that they replace. */
 static const struct {
     size_t offset;
     const char *pattern[2];
@@ -21,8 +22,10 @@ static const struct {
      {"*decoder*attn.proj_[qkv]*dense*weight", NULL}},
     {offsetof(struct zoo_lr_scale, decoder_output_projection),
      {"*decoder*attn.proj_output*dense*weight", NULL}},
-    {offsetof(struct zoo_lr_scale, decoder_input_ffn), {"*decoder*ffn.ffn.[!1]*weight", NULL}},
-    {offsetof(struct zoo_lr_scale, decoder_output_ffn), {"*decoder*ffn.ffn.[1]*weight", NULL}},
+    {offsetof(struct zoo_lr_scale, decoder_input_ffn),
+     {"*decoder*ffn.ffn.[!1]*weight", "*decoder*ffn.experts.*.[!1].linear*weight"}},
+    {offsetof(struct zoo_lr_scale, decoder_output_ffn),
+     {"*decoder*ffn.ffn.[1]*weight", "*decoder*ffn.experts.*.[1].linear*weight"}},
     {offsetof(struct zoo_lr_scale, encoder_qkv_projection),
      {"*encoder*attn.proj_[qkv]*dense*weight", NULL}},
     {offsetof(struct zoo_lr_scale, encoder_output_projection),

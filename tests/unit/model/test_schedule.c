@@ -119,6 +119,15 @@ TEST(model_schedule, groups_of_tensors)
         {"model.transformer_decoder.layers.11.ffn.ffn.0.linear_layer.weight", 2 * 7},
         {"model.transformer_decoder.layers.11.ffn.ffn.0.linear_layer_for_glu.weight", 2 * 7},
         {"model.transformer_decoder.layers.1.ffn.ffn.1.linear_layer.weight", 2 * 11},
+        {"model.transformer_decoder.layers.1.ffn.experts.experts.1.0.linear_layer.weight", 2 * 7},
+        {"model.transformer_decoder.layers.1.ffn.experts.experts.0.1.linear_layer.weight", 2 * 11},
+        {"model.transformer_decoder.layers.1.ffn.experts.experts.10.1.linear_layer.bias", 1},
+        {"model.transformer_decoder.layers.1.ffn.experts.shared_experts.1.ffn.0.linear_layer_for_"
+         "glu.weight",
+         2 * 7},
+        {"model.transformer_decoder.layers.1.ffn.experts.shared_experts.0.ffn.1.linear_layer."
+         "weight",
+         2 * 11},
         {"model.transformer_decoder.layers.1.norm1.weight", 1},
         {"model.transformer_decoder.norm.weight", 1},
         {"model.decoder.layers.1.multihead_attn.proj_output_dense_layer.weight", 2 * 5 * 17},
