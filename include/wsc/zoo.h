@@ -529,19 +529,17 @@ enum zoo_optimizer_type {
     ZOO_N_OPTIMIZERS
 };
 
-/** Learning-rate factors of groups of tensors (key adjust_learning_rate); default 1. */
+/** Learning-rate factors of groups of tensors (key adjust_learning_rate); 0: not given, so that it
+ *  is 1 or muP's. */
 struct zoo_lr_scale {
-    /** Matrices of the blocks; embeddings. */
-    double decoder_kernel, embedding;
-    /** Among the matrices of the blocks: projections of attention, first and second feed-forward
-     *  layer. */
-    double decoder_attention, decoder_input_ffn, decoder_output_ffn;
-    /** Additional groups of encoder-decoder models: attention projections to queries, keys and
-     *  values, and output projections; feed-forward layers of the encoder; an output layer with
-     *  its own weights. */
+    /** Embeddings; matrices of the decoder's blocks, and of these by their part: attention, first
+     * and last feed-forward layers. */
+    double embedding, decoder_kernel, decoder_attention, decoder_input_ffn, decoder_output_ffn;
+    /** Projections of attention to queries, keys and values, and after it. */
     double decoder_qkv_projection, decoder_output_projection;
     double encoder_qkv_projection, encoder_output_projection;
-    double encoder_input_ffn, encoder_output_ffn, lm_head;
+    /** Parts of the encoder's blocks; the pooler; an output layer with its own weights. */
+    double encoder_attention, encoder_input_ffn, encoder_output_ffn, pooler, lm_head;
 };
 
 /** A tag and the tensors that get it, an entry of `optimizer.params`: the end of the tensor's name
@@ -669,7 +667,7 @@ struct zoo_runconfig {
 };
 
 /** Number of the keys of zoo_params_place(). */
-enum { ZOO_LATE_KEYS = 30 };
+enum { ZOO_LATE_KEYS = 31 };
 
 /** A whole params file with all defaults set, equal on every rank and constant once parsed.
  *  zoo_params_fini() frees the memory that it owns. Copies with other numbers may be shallow; the

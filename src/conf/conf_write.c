@@ -28,6 +28,12 @@ static void write_text(struct wsc_text *out, const char *text)
         wsc_text_add(out, "null");
 }
 
+/* A number whose default is null is 0 without one. */
+static bool is_null_double(const struct conf_key *key, double value)
+{
+    return value == 0 && key->fallback && !strcmp(key->fallback, "null");
+}
+
 void conf_key_write(struct wsc_text *out, const struct conf_key *key, const void *field,
                     const struct conf_layout *at)
 {
@@ -45,7 +51,10 @@ void conf_key_write(struct wsc_text *out, const struct conf_key *key, const void
             wsc_text_add(out, "%lld", (long long)*(const int64_t *)field);
         break;
     case CONF_T_DOUBLE:
-        conf_text_double(out, *(const double *)field);
+        if (is_null_double(key, *(const double *)field))
+            wsc_text_add(out, "null");
+        else
+            conf_text_double(out, *(const double *)field);
         break;
     case CONF_T_BOOL:
         wsc_text_add(out, "%s", *(const bool *)field ? "true" : "false");

@@ -22,7 +22,6 @@ struct member {
     int tags; /**< place of the first tensor with these tags in the order of registration */
     bool no_decay;
     int lr_group; /**< first one with this factor; a factor of 1 comes last */
-    double lr_scale;
     int64_t registered;
     int tensor;
 };
@@ -48,33 +47,13 @@ static int compare_groups(const struct member *a, const struct member *b)
 {
     int order = COMPARE(a->tags, b->tags);
     if (!order) order = COMPARE(a->no_decay, b->no_decay);
-    if (!order) order = COMPARE(a->lr_group, b->lr_group);
-    return order ? order : COMPARE(a->lr_scale, b->lr_scale);
+    return order ? order : COMPARE(a->lr_group, b->lr_group);
 }
 
 static int by_group(const void *x, const void *y)
 {
     const int order = compare_groups(x, y);
     return order ? order : by_registration(x, y);
-}
-
-static int by_factor(const void *x, const void *y)
-{
-    const struct member *a = x, *b = y;
-    return COMPARE(a->lr_scale, b->lr_scale);
-}
-
-/* Groups of adjust_learning_rate with one factor are one group, at the place of the first. */
-static void merge_factors(struct groups *g)
-{
-    qsort(g->member, (size_t)g->n, sizeof *g->member, by_factor);
-    for (int first = 0, end = 0; first < g->n; first = end) {
-        int lr_group = g->member[first].lr_group;
-        for (; end < g->n && g->member[end].lr_scale == g->member[first].lr_scale; end++)
-            if (g->member[end].lr_group < lr_group) lr_group = g->member[end].lr_group;
-        for (int k = first; k < end; k++)
-            g->member[k].lr_group = lr_group;
-    }
 }
 
 /* There are few sets of tags, so that most tensors find theirs early. */
@@ -134,11 +113,9 @@ static enum wsc_err make_groups(const struct model *model, struct groups *g)
         if (t->frozen) continue;
         g->member[g->n++] = (struct member){.no_decay = !t->decay,
                                             .lr_group = t->lr_group,
-                                            .lr_scale = t->lr_scale,
                                             .registered = t->registered,
                                             .tensor = i};
     }
-    merge_factors(g);
     number_tags(model, g);
     cut(model, g);
     return WSC_OK;

@@ -5,10 +5,16 @@
 #define WSC_MODEL_LR_SCALE_H
 #include <wsc/zoo.h>
 
-/* Factor on the learning rate of the tensor called @p name: the product over the groups of
- * adjust_learning_rate whose pattern it matches. */
-double model_lr_scale(const struct zoo_lr_scale *scale, const char *name);
-/* Index of the most special group that tensor @p name belongs to, in the order of the Model Zoo's
- * lists of groups; a tensor of no group comes last. */
-int model_lr_group(const char *name);
+/** Factor on the learning rate of a tensor, and the first group with this factor in the order of
+ * the Model Zoo's lists: it sorts the groups of a checkpoint. INT_MAX for a factor of 1. */
+struct model_lr {
+    double scale;
+    int group;
+};
+
+/* Factor of the tensor called @p name: that of its group, which is the one given in
+ * adjust_learning_rate, 1 included, or else muP's. Fails if two of its groups have different
+ * factors other than 1. */
+enum wsc_err model_lr_of(const struct zoo_params *params, const char *name,
+                         struct model_lr *out) WSC_CHECKED;
 #endif

@@ -47,88 +47,38 @@ double model_mup_seq2seq_init(const struct zoo_model *m, enum model_init_rule ru
     return 1;
 }
 
-/** A group of tensors: its factor by muP, and the one that the params give, 1 when they do not. */
-struct group {
-    double mup, given;
-};
-
-/* The groups of GPT-2 and BERT: attention, first feed-forward layers and pooler; last feed-forward
- * layers. */
-static struct group of_one_stack(const struct zoo_params *params, enum model_init_rule rule)
+/* The class of T5 has the groups of both stacks.  With a base width of heads, projections to
+ * queries, keys and values are hidden weights of the model's width, and those after attention of
+ * the heads' width. */
+static struct zoo_lr_scale of_seq2seq(const struct zoo_model *m)
 {
-    const struct zoo_lr_scale *s = &params->optimizer.adjust_learning_rate;
-    const struct model_mup mup = model_mup_of(&params->model);
-    const bool causal = params->model.objective == ZOO_CAUSAL_LM;
-    switch (rule) {
-    case MODEL_RULE_ATTENTION:
-    case MODEL_RULE_ATTENTION_OUTPUT:
-        return (struct group){1 / mup.hidden, causal ? s->decoder_attention : 1};
-    case MODEL_RULE_FFN:
-        return (struct group){1 / mup.hidden, causal ? s->decoder_input_ffn : s->encoder_input_ffn};
-    case MODEL_RULE_POOLER:
-        return (struct group){1 / mup.hidden, 1};
-    case MODEL_RULE_FFN_OUTPUT:
-        return (struct group){1 / mup.filter,
-                              causal ? s->decoder_output_ffn : s->encoder_output_ffn};
-    case MODEL_RULE_ZEROS:
-    case MODEL_RULE_ONES:
-    case MODEL_RULE_EMBEDDING:
-    case MODEL_RULE_ROUTER:
-    case MODEL_RULE_DENSE:
-    case MODEL_RULE_CLASSIFIER:
-    case MODEL_RULE_RELATIVE:
-    case MODEL_RULE_LM_HEAD:
-    case MODEL_RULE_CONDITION:
-        break;
-    }
-    return (struct group){1, 1};
-}
-
-/* The groups of T5.  With a base width of heads, projections to queries, keys and values are
- * hidden weights of the model's width, and those after attention of the heads' width. */
-static struct group of_seq2seq(const struct zoo_params *params, enum model_init_rule rule,
-                               bool decoder)
-{
-    const struct zoo_lr_scale *s = &params->optimizer.adjust_learning_rate;
-    const struct zoo_model *m = &params->model;
     const struct model_mup mup = model_mup_of(m);
     const double root = 1 / sqrt(mup.hidden), base = m->mup_base_d_kv;
-    switch (rule) {
-    case MODEL_RULE_EMBEDDING:
-    case MODEL_RULE_RELATIVE:
-        return (struct group){root, s->embedding};
-    case MODEL_RULE_LM_HEAD:
-        return (struct group){root, s->lm_head};
-    case MODEL_RULE_ATTENTION:
-        return (struct group){base > 0 ? 1 / mup.hidden : root,
-                              decoder ? s->decoder_qkv_projection : s->encoder_qkv_projection};
-    case MODEL_RULE_ATTENTION_OUTPUT:
-        return (struct group){base > 0 ? base / (double)m->d_kv : root,
-                              decoder ? s->decoder_output_projection
-                                      : s->encoder_output_projection};
-    case MODEL_RULE_FFN:
-        return (struct group){1 / mup.hidden,
-                              decoder ? s->decoder_input_ffn : s->encoder_input_ffn};
-    case MODEL_RULE_FFN_OUTPUT:
-        return (struct group){1 / mup.filter,
-                              decoder ? s->decoder_output_ffn : s->encoder_output_ffn};
-    case MODEL_RULE_ZEROS:
-    case MODEL_RULE_ONES:
-    case MODEL_RULE_ROUTER:
-    case MODEL_RULE_DENSE:
-    case MODEL_RULE_POOLER:
-    case MODEL_RULE_CLASSIFIER:
-    case MODEL_RULE_CONDITION:
-        break;
-    }
-    return (struct group){1, 1};
+    const double qkv = base > 0 ? 1 / mup.hidden : root,
+                 output = base > 0 ? base / (double)m->d_kv : root;
+    return (struct zoo_lr_scale){.embedding = root,
+                                 .lm_head = root,
+                                 .decoder_qkv_projection = qkv,
+                                 .encoder_qkv_projection = qkv,
+                                 .decoder_output_projection = output,
+                                 .encoder_output_projection = output,
+                                 .decoder_input_ffn = 1 / mup.hidden,
+                                 .encoder_input_ffn = 1 / mup.hidden,
+                                 .decoder_output_ffn = 1 / mup.filter,
+                                 .encoder_output_ffn = 1 / mup.filter};
 }
 
-double model_mup_rate(const struct zoo_params *params, enum model_init_rule rule, bool decoder)
+struct zoo_lr_scale model_mup_rates(const struct zoo_model *m)
 {
-    const bool both = params->model.objective == ZOO_SEQ2SEQ;
-    if (!(params->model.mup_base_hidden_size > 0)) return 1;
-    const struct group group =
-        both ? of_seq2seq(params, rule, decoder) : of_one_stack(params, rule);
-    return group.given != 1 ? 1 : group.mup;
+    const struct model_mup mup = model_mup_of(m);
+    if (!(m->mup_base_hidden_size > 0)) return (struct zoo_lr_scale){0};
+    if (m->objective == ZOO_SEQ2SEQ) return of_seq2seq(m);
+    if (m->objective == ZOO_CAUSAL_LM)
+        return (struct zoo_lr_scale){.decoder_attention = 1 / mup.hidden,
+                                     .decoder_input_ffn = 1 / mup.hidden,
+                                     .decoder_output_ffn = 1 / mup.filter};
+    return (struct zoo_lr_scale){.encoder_attention = 1 / mup.hidden,
+                                 .encoder_input_ffn = 1 / mup.hidden,
+                                 .encoder_output_ffn = 1 / mup.filter,
+                                 .pooler = 1 / mup.hidden};
 }

@@ -34,7 +34,7 @@ struct model_mup model_mup_of(const struct zoo_model *m);
 /** Factor on the initial deviations that the class of T5 has without muP, of a tensor of the
  *  encoder or the @p decoder. */
 double model_mup_seq2seq_init(const struct zoo_model *m, enum model_init_rule rule, bool decoder);
-/** Factor on the learning rate of a tensor of the encoder or the @p decoder.  1 where the params
- *  give one for the tensor's group, which counts instead of muP's. */
-double model_mup_rate(const struct zoo_params *params, enum model_init_rule rule, bool decoder);
+/** Factors on the learning rates of the groups that the model's class scales; 0: of another group,
+ *  or without muP by base sizes. */
+struct zoo_lr_scale model_mup_rates(const struct zoo_model *m);
 #endif

@@ -6,11 +6,8 @@
  * model_tensors.c calls, memoryx_groups.c makes the groups. */
 #include "model_parameters.h"
 
-#include "model_lr_scale.h"
-
 #include <wsc/check.h>
 
-#include <limits.h>
 #include <string.h>
 
 /** Which class a norm has: that of norm_type, that of attention_qk_norm_layer, or LayerNorm. */
@@ -171,5 +168,4 @@ void model_set_parameter(struct model_tensor *t, const struct model *model,
     t->tags = tags_of(&optimizer->groups, t->name);
     t->tagged_rate = 1 + zoo_tagged_find(optimizer, t->name, false);
     t->tagged_decay = 1 + zoo_tagged_find(optimizer, t->name, true);
-    t->lr_group = t->lr_scale == 1 ? INT_MAX : model_lr_group(t->name);
 }

@@ -16,6 +16,7 @@
 #include <wsc/check.h>
 #include <wsc/mem.h>
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -591,6 +592,7 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
 {
     const struct model_stack *stack = &model->stack[at->stack];
     struct model_tensor *t = &model->tensor[model->n_tensors++];
+    struct model_lr lr;
     t->kind = row->kind;
     t->stack = at->stack;
     t->layer = at->layer;
@@ -601,8 +603,9 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
     t->n_elems = t->shape[0] * t->shape[1];
     t->init = model_init_of_shape(resolve_init(row, &params->model, at->stack > 0), t->shape);
     set_names(t, row, model);
-    t->lr_scale = model_lr_scale(&params->optimizer.adjust_learning_rate, t->name) *
-                  model_mup_rate(params, row->rule, at->stack > 0);
+    TRY(model_lr_of(params, t->name, &lr));
+    t->lr_scale = lr.scale;
+    t->lr_group = lr.group;
     model_set_parameter(t, model, &params->optimizer);
     if (__builtin_add_overflow(model->n_params, t->n_elems, &model->n_params))
         return WSC_RAISE(WSC_CONFIG, "the model has more than 2^63 parameters");
@@ -637,7 +640,8 @@ static WSC_CHECKED enum wsc_err append_adapter_matrix(struct model *model,
         .expert = -1,
         .n_dims = 2,
         .shape = {b ? out : model->adapter[base->kind].r, b ? model->adapter[base->kind].r : in},
-        .lr_scale = 1};
+        .lr_scale = 1,
+        .lr_group = INT_MAX};
     t->n_elems = t->shape[0] * t->shape[1];
     t->init = adapter_init(base, b);
     (void)snprintf(t->name, sizeof t->name, "%.*s.lora_%c", stem, base->name, b ? 'B' : 'A');

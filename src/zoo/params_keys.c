@@ -569,7 +569,7 @@ static const struct conf_key keys[] = {
     {FIELD(optimizer.gradient_noise_scale), BOOL, DEFAULT("false"),
      DOC("noise scale of the gradient, from the gradients of the leaves")},
 #define SCALE(group, text)                                                                         \
-    {FIELD(optimizer.adjust_learning_rate.group), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,       \
+    {FIELD(optimizer.adjust_learning_rate.group), DOUBLE, NULLABLE, DEFAULT("null"), ABOVE_0,      \
      DOC("factor of the rate of " text)}
     SCALE(decoder_kernel, "`*decoder*dense*weight` and `*decoder*linear*weight` (muP)"),
     SCALE(embedding, "`*embedding*weight`"),
@@ -578,10 +578,12 @@ static const struct conf_key keys[] = {
     SCALE(decoder_output_ffn, "`*decoder*ffn.ffn.[1]*weight` and of experts' last layers"),
     SCALE(decoder_qkv_projection, "`*decoder*attn.proj_[qkv]*dense*weight`"),
     SCALE(decoder_output_projection, "`*decoder*attn.proj_output*dense*weight`"),
+    SCALE(encoder_attention, "`*encoder*attn*dense*weight`"),
     SCALE(encoder_qkv_projection, "`*encoder*attn.proj_[qkv]*dense*weight`"),
     SCALE(encoder_output_projection, "`*encoder*attn.proj_output*dense*weight`"),
     SCALE(encoder_input_ffn, "`*encoder*ffn.ffn.[!1]*weight`"),
     SCALE(encoder_output_ffn, "`*encoder*ffn.ffn.[1]*weight`"),
+    SCALE(pooler, "`*pooler*weight`"),
     SCALE(lm_head, "`*lm_head*weight`"),
 #undef SCALE
     {KEY("optimizer.grad_accum_steps"), NO_EFFECT, DOC("CPU and GPU only")},

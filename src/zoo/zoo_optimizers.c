@@ -169,26 +169,6 @@ static void check_values(struct conf_parse *p, const struct zoo_optimizer *o)
                         "optimizer.step_sizes", "expected 0 < least <= greatest");
 }
 
-/* Two groups of layers contain others: a layer in both would get two factors. */
-static void check_lr_groups(struct conf_parse *p, const struct zoo_lr_scale *s)
-{
-    const bool projections = s->decoder_qkv_projection != 1 || s->decoder_output_projection != 1;
-    const bool parts = s->decoder_attention != 1 || s->decoder_input_ffn != 1 ||
-                       s->decoder_output_ffn != 1 || projections;
-    if (s->decoder_attention != 1 && projections)
-        conf_diag_error(
-            p->diag, conf_parse_place(p, "optimizer.adjust_learning_rate.decoder_attention", NULL),
-            "optimizer.adjust_learning_rate",
-            "decoder_attention contains decoder_qkv_projection and "
-            "decoder_output_projection; hint: give either the one or the two");
-    if (s->decoder_kernel != 1 && parts)
-        conf_diag_error(p->diag,
-                        conf_parse_place(p, "optimizer.adjust_learning_rate.decoder_kernel", NULL),
-                        "optimizer.adjust_learning_rate",
-                        "decoder_kernel contains decoder_attention, decoder_input_ffn and "
-                        "decoder_output_ffn; hint: give either the one or the three");
-}
-
 void zoo_optimizer_init(struct zoo_optimizer *o)
 {
     o->eps_rms = 1e-3;
@@ -225,5 +205,4 @@ void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *o)
     check_one_eps(p, i);
     check_first_moment(p, i);
     check_values(p, o);
-    check_lr_groups(p, &o->adjust_learning_rate);
 }

@@ -159,7 +159,8 @@ static bool take_style(struct zoo_params *out, struct conf_doc *doc, struct conf
 }
 
 /* Keys and sections that may be refused later for the sake of a model, a job or a published row:
- * src/model/model_tuning.c, src/job/job_check.c, src/job/job.c, src/validation/row_checks.c. */
+ * src/model/model_tuning.c, src/model/model_lr_scale.c, src/job/job_check.c, src/job/job.c,
+ * src/validation/row_checks.c. */
 static const char *const late_key[ZOO_LATE_KEYS] = {"model.name",
                                                     "model.objective",
                                                     "model.dpo",
@@ -173,6 +174,7 @@ static const char *const late_key[ZOO_LATE_KEYS] = {"model.name",
                                                     "model.selective_grad",
                                                     "model.lora_params",
                                                     "optimizer.params",
+                                                    "optimizer.adjust_learning_rate",
                                                     "sparsity",
                                                     "runconfig.num_epochs",
                                                     "runconfig.steps_per_epoch",

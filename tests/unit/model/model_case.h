@@ -32,7 +32,6 @@ static inline struct zoo_params model_case_params(struct model_case c)
                                  .loss_weight = 1,
                                  .embeddings_scale = 1,
                                  .output_logits_scale = 1};
-    p.optimizer.adjust_learning_rate = (struct zoo_lr_scale){1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     return p;
 }
 

@@ -105,39 +105,58 @@ TEST(model_schedule, every_scheduler_step_by_step)
     CU_ASSERT(count >= LEAST_CASES);
 }
 
-/* Groups of adjust_learning_rate by the names of tensors. */
+/* Groups of adjust_learning_rate by the names of tensors: matrices of blocks as one group, by their
+ * parts, and attention by its projections. */
 TEST(model_schedule, groups_of_tensors)
 {
+#define BLOCK  "model.transformer_decoder.layers.11."
+#define EXPERT BLOCK "ffn.experts."
     static const struct {
         const char *name;
-        double factor;
+        double factor[3];
     } row[] = {
-        {"model.embedding_layer.word_embeddings.weight", 3},
-        {"model.embedding_layer.position_embeddings.embed.weight", 3},
-        {"model.transformer_decoder.layers.0.self_attn.proj_q_dense_layer.weight", 2 * 5 * 13},
-        {"model.transformer_decoder.layers.0.self_attn.proj_q_dense_layer.bias", 1},
-        {"model.transformer_decoder.layers.11.ffn.ffn.0.linear_layer.weight", 2 * 7},
-        {"model.transformer_decoder.layers.11.ffn.ffn.0.linear_layer_for_glu.weight", 2 * 7},
-        {"model.transformer_decoder.layers.1.ffn.ffn.1.linear_layer.weight", 2 * 11},
-        {"model.transformer_decoder.layers.1.ffn.experts.experts.1.0.linear_layer.weight", 2 * 7},
-        {"model.transformer_decoder.layers.1.ffn.experts.experts.0.1.linear_layer.weight", 2 * 11},
-        {"model.transformer_decoder.layers.1.ffn.experts.experts.10.1.linear_layer.bias", 1},
-        {"model.transformer_decoder.layers.1.ffn.experts.shared_experts.1.ffn.0.linear_layer_for_"
-         "glu.weight",
-         2 * 7},
-        {"model.transformer_decoder.layers.1.ffn.experts.shared_experts.0.ffn.1.linear_layer."
-         "weight",
-         2 * 11},
-        {"model.transformer_decoder.layers.1.norm1.weight", 1},
-        {"model.transformer_decoder.norm.weight", 1},
-        {"model.decoder.layers.1.multihead_attn.proj_output_dense_layer.weight", 2 * 5 * 17},
-        {"model.encoder.layers.1.self_attn.proj_v_dense_layer.weight", 19},
-        {"model.encoder.layers.1.self_attn.proj_output_dense_layer.weight", 23},
-        {"model.encoder.layers.1.ffn.ffn.0.linear_layer.weight", 29},
-        {"model.encoder.layers.1.ffn.ffn.1.linear_layer.weight", 31},
-        {"model.lm_head.weight", 37},
+        {"model.embedding_layer.word_embeddings.weight", {1, 3, 1}},
+        {"model.embedding_layer.position_embeddings.embed.weight", {1, 3, 1}},
+        {BLOCK "self_attn.proj_q_dense_layer.weight", {2, 5, 13}},
+        {BLOCK "self_attn.proj_q_dense_layer.bias", {1, 1, 1}},
+        {BLOCK "ffn.ffn.0.linear_layer.weight", {2, 7, 1}},
+        {BLOCK "ffn.ffn.0.linear_layer_for_glu.weight", {2, 7, 1}},
+        {BLOCK "ffn.ffn.1.linear_layer.weight", {2, 11, 1}},
+        {EXPERT "experts.1.0.linear_layer.weight", {2, 7, 1}},
+        {EXPERT "experts.0.1.linear_layer.weight", {2, 11, 1}},
+        {EXPERT "experts.10.1.linear_layer.bias", {1, 1, 1}},
+        {EXPERT "shared_experts.1.ffn.0.linear_layer_for_glu.weight", {2, 7, 1}},
+        {EXPERT "shared_experts.0.ffn.1.linear_layer.weight", {2, 11, 1}},
+        {BLOCK "norm1.weight", {1, 1, 1}},
+        {"model.transformer_decoder.norm.weight", {1, 1, 1}},
+        {"model.decoder.layers.1.multihead_attn.proj_output_dense_layer.weight", {2, 5, 17}},
+        {"model.encoder.layers.1.self_attn.proj_v_dense_layer.weight", {1, 41, 19}},
+        {"model.encoder.layers.1.self_attn.proj_output_dense_layer.weight", {1, 41, 23}},
+        {"model.encoder.layers.1.ffn.ffn.0.linear_layer.weight", {1, 29, 1}},
+        {"model.encoder.layers.1.ffn.ffn.1.linear_layer.weight", {1, 31, 1}},
+        {"model.bert_encoder.pooler.pooler.ffn.0.linear_layer.weight", {1, 43, 1}},
+        {"model.lm_head.weight", {1, 37, 1}},
     };
-    const struct zoo_lr_scale scale = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        T_NEAR(model_lr_scale(&scale, row[i].name), row[i].factor, 0);
+    static const struct zoo_lr_scale given[3] = {{.decoder_kernel = 2},
+                                                 {.embedding = 3,
+                                                  .decoder_attention = 5,
+                                                  .decoder_input_ffn = 7,
+                                                  .decoder_output_ffn = 11,
+                                                  .encoder_attention = 41,
+                                                  .encoder_input_ffn = 29,
+                                                  .encoder_output_ffn = 31,
+                                                  .pooler = 43,
+                                                  .lm_head = 37},
+                                                 {.decoder_qkv_projection = 13,
+                                                  .decoder_output_projection = 17,
+                                                  .encoder_qkv_projection = 19,
+                                                  .encoder_output_projection = 23}};
+    static struct zoo_params p;
+    struct model_lr lr;
+    for (int k = 0; k < 3; k++)
+        for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+            p.optimizer.adjust_learning_rate = given[k];
+            T_OK(model_lr_of(&p, row[i].name, &lr));
+            T_NEAR(lr.scale, row[i].factor[k], 0);
+        }
 }
