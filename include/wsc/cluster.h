@@ -249,16 +249,15 @@ enum wsc_err cluster_walk(const struct zoo_params *params, const struct hw_machi
 
 /** Rates of the emulated machine and energy over an interval of virtual time. */
 struct cluster_rates {
-    /** Samples and tokens per second; mfu: useful FLOPs (model_useful_flop_per_token()) over
-     * wafer.peak of all systems, 0 to 1; joules_per_token: power of the whole cluster over tokens
-     * per second.
+    /** Samples and tokens per second; mfu: useful FLOPs over wafer.peak of all systems, 0 to 1;
+     * joules_per_token: power of the whole cluster over tokens per second.
      */
     double samples_per_s, tokens_per_s, mfu, joules_per_token;
 };
-/** Rates for @p samples samples in @p time_ps on @p n_csx systems, of a training or else of forward
- *  passes alone, with the weights that are kept after @p updates updates; all 0 when @p time_ps is
- *  not above 0. */
+/** Rates for @p samples samples in @p time_ps on @p n_csx systems, whose tokens have
+ *  @p useful_flop_per_token useful FLOPs in the mean (model_useful_flop_per_token()); all 0 when
+ *  @p time_ps is not above 0. */
 struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *model, int64_t n_csx,
-                                      int64_t samples, int64_t time_ps, bool training,
-                                      int64_t updates);
+                                      int64_t samples, int64_t time_ps,
+                                      double useful_flop_per_token);
 #endif

@@ -96,8 +96,8 @@ enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
 }
 
 struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *model, int64_t n_csx,
-                                      int64_t samples, int64_t time_ps, bool training,
-                                      int64_t updates)
+                                      int64_t samples, int64_t time_ps,
+                                      double useful_flop_per_token)
 {
     struct cluster_rates r = {0};
     if (time_ps <= 0) return r;
@@ -105,7 +105,7 @@ struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *m
     const double peak = (double)hw->cluster->wafer.peak_flop_per_s * (double)n_csx;
     r.samples_per_s = (double)samples / seconds;
     r.tokens_per_s = r.samples_per_s * (double)model_tokens(model);
-    r.mfu = r.tokens_per_s * model_useful_flop_per_token(model, training, updates) / peak;
+    r.mfu = r.tokens_per_s * useful_flop_per_token / peak;
     r.joules_per_token = hw_cluster_power_w(hw, n_csx) / r.tokens_per_s;
     return r;
 }

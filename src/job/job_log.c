@@ -24,6 +24,12 @@
 
 /* ---- training -------------------------------------------------------------------------------- */
 
+/* Useful FLOPs of a token in the step of @p b, by the masks that it begins with. */
+static double useful_flop(const struct job_state *s, const struct memoryx_batch *b)
+{
+    return model_useful_flop_per_token(s->cluster->model, true, b->step - 1 - s->at.uncounted);
+}
+
 /* Rates of the machine are of this step alone; those of the host are since the step that was logged
  * before.  Tokens count those of earlier runs too, which a resumed run continues; `at` is where the
  * present pass began. */
@@ -31,8 +37,8 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
 {
     const struct cluster *c = s->cluster;
     const int64_t n = s->train.batch.batch_size;
-    const struct cluster_rates r = cluster_rates_of(
-        &c->hw, c->model, c->machine->n_wafers, n, b->time_ps, true, b->step - 1 - s->at.uncounted);
+    const struct cluster_rates r =
+        cluster_rates_of(&c->hw, c->model, c->machine->n_wafers, n, b->time_ps, useful_flop(s, b));
     const double host_s = wsc_clock_s() - s->log.host_logged_s;
     const double host_samples = (double)((b->step - s->log.host_logged_step) * n);
     const double host_rate = host_s > 0 ? host_samples / host_s : 0;
@@ -71,6 +77,7 @@ static void account(struct job_state *s, const struct memoryx_batch *b)
 {
     vtime_breakdown_add(&s->result.total, &b->breakdown);
     s->result.total_time_ps += b->time_ps;
+    s->result.useful_flop += useful_flop(s, b);
     s->log.last_loss = b->loss;
     s->log.last_skipped = b->skipped;
     s->log.noise_scale = b->noise.scale;
@@ -379,8 +386,9 @@ static struct job_performance performance(const struct job_state *s)
     const int64_t steps = job_trained_steps(s), n_csx = c->machine->n_wafers;
     const int64_t samples = steps * s->train.batch.batch_size;
     const int64_t time_ps = s->result.total_time_ps + s->at.recovery_ps;
-    const struct cluster_rates r = cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps, true,
-                                                    s->at.step - s->at.uncounted);
+    const double useful = steps ? s->result.useful_flop / (double)steps : 0;
+    const struct cluster_rates r =
+        cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps, useful);
     struct job_performance p = whereabouts(s);
     p.global_batch_size = s->train.batch.batch_size;
     p.micro_batch_size = s->train.plan.micro_batch / model_sequences(c->model);

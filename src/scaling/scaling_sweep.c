@@ -58,32 +58,43 @@ static struct vtime_breakdown mean_parts(const struct measured *m)
     return (struct vtime_breakdown){mean[0], mean[1], mean[2], mean[3], mean[4]};
 }
 
+/* Useful FLOPs of a token, mean of the measured steps: masks and gradients differ by step. */
+static double mean_useful_flop(const struct model *model, const struct stream_pass *pass,
+                               const struct measured *m)
+{
+    double sum = 0;
+    if (pass->mode != STREAM_TRAIN) return model_useful_flop_per_token(model, false, pass->updates);
+    for (int i = 0; i < m->n_steps; i++)
+        sum += model_useful_flop_per_token(model, true, pass->first_step + WARM_UP + i);
+    return sum / m->n_steps;
+}
+
 /* One row from the means of the measured steps. */
 static void fill_row(const struct cluster *c, const struct stream_pass *pass,
                      const struct measured *m, struct scaling_row *row)
 {
     const bool training = pass->mode == STREAM_TRAIN;
-    const int64_t updates = training ? pass->first_step + WARM_UP : pass->updates;
     const int64_t n = c->machine->n_wafers;
     const int64_t time_ps = m->sum.time_ps / m->n_steps;
+    const double useful = mean_useful_flop(c->model, pass, m);
     const struct cluster_rates r =
-        cluster_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps, training, updates);
-    *row = (struct scaling_row){
-        .params = c->model->n_params,
-        .n_reference = c->model->n_reference,
-        .num_csx = n,
-        .global_batch = pass->batch.batch_size,
-        .tokens_per_s = r.tokens_per_s,
-        .samples_per_s = r.samples_per_s,
-        .step_time_ps = time_ps,
-        .breakdown = mean_parts(m),
-        .first_step = pass->first_step + WARM_UP,
-        .n_steps = m->n_steps,
-        .mfu = r.mfu,
-        .joules_per_token = r.joules_per_token,
-        .flop_per_token = model_flop_per_token(c->model, training),
-        .useful_flop_per_token = model_useful_flop_per_token(c->model, training, updates),
-        .flop_per_token_hoffmann = model_flop_per_token_hoffmann(c->model, training)};
+        cluster_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps, useful);
+    *row = (struct scaling_row){.params = c->model->n_params,
+                                .n_reference = c->model->n_reference,
+                                .num_csx = n,
+                                .global_batch = pass->batch.batch_size,
+                                .tokens_per_s = r.tokens_per_s,
+                                .samples_per_s = r.samples_per_s,
+                                .step_time_ps = time_ps,
+                                .breakdown = mean_parts(m),
+                                .first_step = pass->first_step + WARM_UP,
+                                .n_steps = m->n_steps,
+                                .mfu = r.mfu,
+                                .joules_per_token = r.joules_per_token,
+                                .flop_per_token = model_flop_per_token(c->model, training),
+                                .useful_flop_per_token = useful,
+                                .flop_per_token_hoffmann =
+                                    model_flop_per_token_hoffmann(c->model, training)};
 }
 
 bool scaling_changes_masks(const struct zoo_sparsities *s)

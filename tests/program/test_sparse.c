@@ -8,6 +8,7 @@
 #include "spawn.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The sections of the Model Zoo's files `params_gpt3_...`, releases 2.0.2 and 2.10.0. */
@@ -191,4 +192,47 @@ TEST(sparse, tensorboard_gets_target_and_actual)
     const char *quiet = job_path("sparse_quiet");
     CU_ASSERT_FATAL(train(quiet, published[2], ""));
     CU_ASSERT(spawn_ok("! grep -aq 'sparsity/' %s/train/events.out.tfevents.*", quiet));
+}
+
+/* ---- utilisation ----------------------------------------------------------------------------- */
+
+/* mfu times seconds of performance.json: useful FLOPs in units of the machine's peak. */
+static double useful_work(const char *dir)
+{
+    struct spawn_result r;
+    spawn_run(&r, "grep -o '\"mfu\": [0-9.e+-]*' %s/performance.json | sed 's/.*: //'", dir);
+    const double mfu = strtod(r.out, NULL);
+    spawn_free(&r);
+    return mfu * (double)job_performance(dir, "virtual_time_ps", 0) * 1e-12;
+}
+
+/* RigL's steps before an update compute dense gradients, which are useful work: the third step
+ * here.  A run has the work of all its steps, also where it resumes and where it repeats steps. */
+TEST(sparse, utilisation_counts_the_work_of_each_step)
+{
+    static const char rigl[] = "{algorithm: rigl, sparsity: 0.9, update: {freq: 3}, "
+                               "drop_fraction: 0.3}";
+    static const char *const options[] = {
+        "--num_steps 2", "--num_steps 3", "--num_steps 5",
+        "--num_steps 5 --num_csx 2 --fault lost_shard:shard=0,from=5 "
+        "--set runconfig.save_initial_checkpoint=true"};
+    double work[4], resumed[2];
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("work"));
+    for (int i = 0; i < 4; i++) {
+        CU_ASSERT_FATAL(spawn_ok("rm -rf %s", dir) && train(dir, rigl, options[i]));
+        work[i] = useful_work(dir);
+    }
+    (void)snprintf(dir, sizeof dir, "%s", job_path("work_in_parts"));
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_FATAL(train(dir, rigl, i ? "--num_steps 2" : "--num_steps 3"));
+        resumed[i] = useful_work(dir);
+    }
+    const double usual = work[0] / 2, dense = work[1] - work[0];
+    CU_ASSERT(dense > 1.2 * usual);
+    T_NEAR(work[2] / (4 * usual + dense), 1, 1e-9);
+    T_NEAR(resumed[0] / work[1], 1, 1e-9);
+    T_NEAR(resumed[1] / work[0], 1, 1e-9);
+    /* Two systems have twice the peak; the first four steps are trained twice. */
+    T_NEAR(2 * work[3] / (7 * usual + 2 * dense), 1, 1e-9);
 }

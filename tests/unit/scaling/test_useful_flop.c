@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Useful FLOPs of rows and trainings whose masks change: RigL computes the gradients of pruned
+ * weights in the steps before an update, so that these steps have more useful FLOPs. */
+#include "../../../src/scaling/scaling_schedule.h"
+#include "../../support/small_run.h"
+#include "../../support/test.h"
+
+#include <wsc/scaling.h>
+
+#include <stdio.h>
+
+enum { NEVER = 100000 };
+
+/* The mean step of steps 3 to 10, and of a training of @p steps if that is above 0. */
+static void point_of(int freq, int64_t steps, struct scaling_row *row)
+{
+    struct small_config config;
+    char text[160];
+    const char *const sets[] = {text, "cluster.jitter=0", NULL};
+    (void)snprintf(text, sizeof text,
+                   "sparsity={algorithm: rigl, sparsity: 0.9, drop_fraction: 0.3, "
+                   "update: {freq: %d}}",
+                   freq);
+    T_OK(small_config_init(&config, 1, sets));
+    const struct scaling_model model = {"small", &config.params};
+    T_OK(scaling_point(&model, &config.cluster, 1, 6, row));
+    if (steps) T_OK(scaling_over_schedule(&model, &config.cluster, steps, row));
+    small_config_fini(&config);
+}
+
+/* Of steps 3 to 10 those with numbers 3, 6 and 9 come before an update after each third step. */
+TEST(useful_flop, a_row_has_those_of_the_steps_that_it_measures)
+{
+    struct scaling_row all, third, none;
+    point_of(1, 0, &all);
+    point_of(3, 0, &third);
+    point_of(NEVER, 0, &none);
+    T_EQ(third.n_steps, 8);
+    CU_ASSERT(all.useful_flop_per_token > 1.2 * none.useful_flop_per_token);
+    const double mean = (3 * all.useful_flop_per_token + 5 * none.useful_flop_per_token) / 8;
+    T_NEAR(third.useful_flop_per_token / mean, 1, 1e-12);
+    const double per_flop = all.mfu / all.useful_flop_per_token / all.tokens_per_s;
+    T_NEAR(third.mfu / (third.useful_flop_per_token * third.tokens_per_s * per_flop), 1, 1e-12);
+}
