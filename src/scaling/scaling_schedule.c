@@ -42,11 +42,16 @@ static void leave_updates_out(struct without_updates *w, const struct scaling_mo
     w->model = (struct scaling_model){model->name, &w->params};
 }
 
-/* What an update of entry @p entry adds to its step and the next one, ps: against steps without.
- * When every step ends with one, its part of both. */
+/* Time and useful FLOPs of a token. */
+struct cost {
+    double ps, useful;
+};
+
+/* What an update of entry @p entry adds to its step and the next one, against steps without.  When
+ * every step ends with one, its part of both. */
 static enum wsc_err extra_of_update(const struct scaling_model *model,
                                     const struct hw_machine *cluster, int entry, int64_t step,
-                                    const struct scaling_row *row, int64_t *ps)
+                                    const struct scaling_row *row, struct cost *extra)
 {
     struct hw_machine even = *cluster; /* a shallow copy: steps that differ in nothing else */
     struct scaling_place place = {.num_csx = row->num_csx,
@@ -62,24 +67,27 @@ static enum wsc_err extra_of_update(const struct scaling_model *model,
     TRY(scaling_point_at(&all.model, &even, &place, &usual));
     const bool both =
         zoo_sparsity_needs_dense_gradient(&model->params->sparsity.entry[entry], step + 1);
-    *ps = (both ? 1 : place.n_measured) * (with.step_time_ps - usual.step_time_ps);
+    const double times = both ? 1 : place.n_measured;
+    extra->ps = times * (double)(with.step_time_ps - usual.step_time_ps);
+    extra->useful = times * (with.useful_flop_per_token - usual.useful_flop_per_token);
     return WSC_OK;
 }
 
-/* What all updates by gradients add to a step of the run, in the mean, ps. */
+/* What all updates by gradients add to a step of the run, in the mean. */
 static enum wsc_err extra_of_updates(const struct scaling_model *model,
                                      const struct hw_machine *cluster, int64_t steps,
-                                     const struct scaling_row *row, int64_t *ps)
+                                     const struct scaling_row *row, struct cost *sum)
 {
-    *ps = 0;
+    *sum = (struct cost){0};
     for (int i = 0; i < model->params->sparsity.n; i++) {
         const struct zoo_sparsity *e = &model->params->sparsity.entry[i];
         const int64_t step = dense_step(e, steps);
-        int64_t extra = 0;
+        struct cost extra = {0};
         if (step < 0) continue;
         TRY(extra_of_update(model, cluster, i, step, row, &extra));
         const int64_t n = zoo_sparsity_n_updates(e, steps) - zoo_sparsity_n_updates(e, 0);
-        *ps += (int64_t)((double)extra * (double)n / (double)steps);
+        sum->ps += extra.ps * (double)n / (double)steps;
+        sum->useful += extra.useful * (double)n / (double)steps;
     }
     return WSC_OK;
 }
@@ -108,8 +116,9 @@ enum wsc_err scaling_over_schedule(const struct scaling_model *model,
                                    const struct hw_machine *cluster, int64_t steps,
                                    struct scaling_row *row)
 {
-    int64_t ps = 0, extra = 0;
+    int64_t ps = 0;
     double useful = 0;
+    struct cost extra = {0};
     if (!scaling_changes_masks(&model->params->sparsity) || steps < PLACES) return WSC_OK;
     for (int i = 0; i < PLACES; i++) {
         const struct scaling_place place = {.num_csx = row->num_csx,
@@ -123,6 +132,6 @@ enum wsc_err scaling_over_schedule(const struct scaling_model *model,
         useful += here.useful_flop_per_token / PLACES;
     }
     TRY(extra_of_updates(model, cluster, steps, row, &extra));
-    set_step_time(row, ps + extra, useful);
+    set_step_time(row, ps + (int64_t)extra.ps, useful + extra.useful);
     return WSC_OK;
 }

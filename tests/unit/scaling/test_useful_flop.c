@@ -42,3 +42,21 @@ TEST(useful_flop, a_row_has_those_of_the_steps_that_it_measures)
     const double per_flop = all.mfu / all.useful_flop_per_token / all.tokens_per_s;
     T_NEAR(third.mfu / (third.useful_flop_per_token * third.tokens_per_s * per_flop), 1, 1e-12);
 }
+
+/* Every step but the first of so many ends with an update, or every third one. */
+TEST(useful_flop, a_training_has_those_of_dense_gradients)
+{
+    enum { STEPS = 300 };
+    struct scaling_row all, third, none, first, training;
+    point_of(1, 0, &all);
+    point_of(NEVER, 0, &none);
+    point_of(1, STEPS, &first);
+    T_NEAR(first.useful_flop_per_token / all.useful_flop_per_token, 1, 2.0 / STEPS);
+    point_of(NEVER, STEPS, &training);
+    T_NEAR(training.useful_flop_per_token / none.useful_flop_per_token, 1, 1e-12);
+    point_of(3, STEPS, &third);
+    const double mean = (all.useful_flop_per_token + 2 * none.useful_flop_per_token) / 3;
+    T_NEAR(third.useful_flop_per_token / mean, 1, 2.0 / STEPS);
+    const double per_flop = all.mfu / all.useful_flop_per_token / all.tokens_per_s;
+    T_NEAR(third.mfu / (third.useful_flop_per_token * third.tokens_per_s * per_flop), 1, 1e-9);
+}
