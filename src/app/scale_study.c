@@ -160,6 +160,21 @@ static enum wsc_err drop_unfit_values(struct app_sweep *c, struct app_study *s)
     return WSC_OK;
 }
 
+/* A schedule has no place in a sweep over constant fractions. */
+static void warn_of_schedules(const struct scaling_sweep *sweep)
+{
+    for (int m = 0; m < sweep->n_models; m++) {
+        const struct zoo_sparsities *list = &sweep->model[m].params->sparsity;
+        for (int i = 0; i < list->n; i++) {
+            if (list->entry[i].sparsity.kind == ZOO_FRACTION_CONSTANT) continue;
+            WSC_WARNING("--sweep sparsity: %s: the fraction of zeros of entry %d of sparsity (%s) "
+                        "changes during the training: the sweep takes static masks instead",
+                        sweep->model[m].name, i + 1,
+                        zoo_sparsity_algorithm_name(list->entry[i].algorithm));
+        }
+    }
+}
+
 /* Both ways of the weight gradient, since nothing public decides between them. */
 static enum wsc_err vary_sparsity(const struct scaling_sweep *base, const struct app_sweep *c,
                                   struct app_study *s)
@@ -168,6 +183,7 @@ static enum wsc_err vary_sparsity(const struct scaling_sweep *base, const struct
     struct hw_machine machine = *base->cluster; /* a shallow copy: only a choice differs */
     struct scaling_sweep sweep = *base;
     sweep.cluster = &machine;
+    warn_of_schedules(base);
     machine.wafer.sparse_gradient = HW_GRADIENT_SAMPLED;
     TRY(scaling_vary(&sweep, &c->o->values, &s->varied, &r->n_varied));
     machine.wafer.sparse_gradient = HW_GRADIENT_DENSE;

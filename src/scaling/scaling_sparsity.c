@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A sweep over the sparsity of the models: the same sweep with a constant fraction of zeros in the
  * tensors that are sparse, those of the params' own `sparsity`, or of cstorch's default filter
- * where there is none.  Called by scaling_variants.c. */
+ * where there is none.  RigL and SET keep their updates; a fraction that changes becomes static.
+ * Called by scaling_variants.c. */
 #include "scaling_sparsity.h"
 
 #include <wsc/mem.h>
@@ -13,12 +14,14 @@ struct sparse_models {
     struct zoo_sparsity *entry;
 };
 
-/* The entry with its filter and another fraction; tensors that the params keep dense stay dense. */
+/* The entry with its filter and another fraction; tensors that the params keep dense stay dense. A
+ * mask without zeros has nothing to exchange, and gmp needs a fraction that changes. */
 static struct zoo_sparsity with_fraction(const struct zoo_sparsity *entry, double sparsity)
 {
     struct zoo_sparsity s = *entry;
     if (zoo_sparsity_keeps_dense(entry)) return s;
-    s.algorithm = ZOO_SPARSITY_STATIC;
+    if (!(sparsity > 0) || entry->sparsity.kind != ZOO_FRACTION_CONSTANT)
+        s.algorithm = ZOO_SPARSITY_STATIC;
     s.sparsity = (struct zoo_fraction){.kind = ZOO_FRACTION_CONSTANT, .init = sparsity};
     return s;
 }

@@ -293,7 +293,8 @@ TEST(scale, a_sweep_of_sparsity_keeps_dense_tensors_dense)
     static const char *const sections[] = {
         "{sparsity: 0.3, param_filter: \"*self_attn.proj*\"}",
         "[{sparsity: 0, param_filter: \"*ffn*\"}, {sparsity: 0.3}]",
-        "[{sparsity: null, param_filter: \"*ffn*\"}, {algorithm: rigl, sparsity: 0.3}]",
+        "[{sparsity: null, param_filter: \"*ffn*\"}, {algorithm: gmp, sparsity: "
+        "{type: linear, init: 0.1, slope: 0.01}}]",
         "{sparsity: 0, param_filter: \"*ffn*\"}"};
     char *expected = NULL;
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
@@ -309,6 +310,25 @@ TEST(scale, a_sweep_of_sparsity_keeps_dense_tensors_dense)
             expected = text;
     }
     wsc_free(expected);
+}
+
+/* Static masks stand for a schedule, which the user hears; RigL and SET have their own updates. */
+TEST(scale, a_sweep_over_sparsities_warns_of_schedules)
+{
+    static const char *const sparsity[] = {
+        "{algorithm: gmp, sparsity: {type: linear, init: 0.1, slope: 0.01}}",
+        "{algorithm: rigl, sparsity: 0.3, update: {freq: 3}}"};
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1 "
+                  "--set 'sparsity=%s' --sweep sparsity=0.5 --out %s",
+                  sparsity[i], job_path("schedules"));
+        T_EQ(r.status, 0);
+        CU_ASSERT((strstr(r.err, "entry 1 of sparsity (gmp) changes during the training") !=
+                   NULL) == (i == 0));
+        spawn_free(&r);
+    }
 }
 
 /* Files of an earlier sweep in the folder are named, and those that this sweep writes are not. */
