@@ -7,6 +7,7 @@
 #include <wsc/mem.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* True when a setting of muP differs from a model without it. */
@@ -258,31 +259,104 @@ static enum wsc_err print_params(const struct job_description *r)
     return WSC_OK;
 }
 
-/* A row for each stage; one block stands for all. */
-static enum wsc_err print_stages(const struct cluster *c, const struct cycles_plan *plan)
+/* A row of the table of stages. */
+struct stage_row {
+    int64_t n_elems, weight_bytes;
+    int64_t cycles[2]; /* forward, backward; -1: the stage has no backward pass */
+};
+
+static struct stage_row stage_row_of(const struct job_description *d, int s)
 {
+    const struct cluster *c = d->cluster;
+    const bool backward = !d->evaluates && s >= c->model->first_trained;
+    struct stream_amounts amounts;
+    stream_amounts_of(&c->hw, c->model, s, MODEL_DENSEST, &amounts);
+    const struct model_density *density = amounts.sparse ? &amounts.density : NULL;
+    struct stage_row row = {c->model->stage[s].n_elems, amounts.weight_bytes, {-1, -1}};
+    for (int pass = 0; pass < (backward ? 2 : 1); pass++)
+        row.cycles[pass] =
+            cycles_stage(&c->hw, c->model, &d->plan, s, pass, d->plan.micro_batch, density);
+    return row;
+}
+
+static bool is_same_row(const struct stage_row *a, const struct stage_row *b)
+{
+    return a->n_elems == b->n_elems && a->weight_bytes == b->weight_bytes &&
+           a->cycles[0] == b->cycles[0] && a->cycles[1] == b->cycles[1];
+}
+
+/* Stages of the block that begins with stage @p s; 1 outside the blocks. */
+static int block_length(const struct model *m, int s)
+{
+    int n = 1;
+    if (m->stage[s].layer < 0) return 1;
+    while (s + n < m->n_stages && m->stage[s + n].layer == m->stage[s].layer)
+        n++;
+    return n;
+}
+
+/* Number of blocks from stage @p s on, of @p n stages each, that have equal rows. */
+static int equal_blocks(const struct job_description *d, int s, int n)
+{
+    const struct model *m = d->cluster->model;
+    int blocks = 1;
+    for (int at = s + n; m->stage[s].layer >= 0 && at + n <= m->n_stages; at += n, blocks++) {
+        if (m->stage[at].stack != m->stage[s].stack) return blocks;
+        if (m->stage[at].layer != m->stage[s].layer + blocks) return blocks;
+        for (int i = 0; i < n; i++) {
+            const struct stage_row one = stage_row_of(d, s + i), other = stage_row_of(d, at + i);
+            if (!is_same_row(&one, &other)) return blocks;
+        }
+    }
+    return blocks;
+}
+
+/* "layers.0-8" for nine equal blocks from the stage "layers.0" on. */
+static void name_blocks(const char *name, int blocks, char *text, size_t size)
+{
+    static const char layers[] = "layers.";
+    const char *at = strstr(name, layers);
+    char *rest;
+    if (!at || blocks == 1) {
+        (void)snprintf(text, size, "%s", name);
+        return;
+    }
+    at += strlen(layers);
+    const long first = strtol(at, &rest, 10);
+    (void)snprintf(text, size, "%.*s%ld-%ld%s", (int)(at - name), name, first, first + blocks - 1,
+                   rest);
+}
+
+static void add_stage(struct out_table *table, const struct job_description *d, int s, int blocks)
+{
+    const struct model_stage *stage = &d->cluster->model->stage[s];
+    const struct stage_row row = stage_row_of(d, s);
+    char bytes[32], name[sizeof stage->name + 16];
+    name_blocks(stage->name, blocks, name, sizeof name);
+    out_si_unit(bytes, sizeof bytes, (double)row.weight_bytes, "B");
+    out_table_cell(table, "%s", name);
+    out_table_cell(table, "%lld", (long long)row.n_elems);
+    out_table_cell(table, "%s", bytes);
+    for (int pass = 0; pass < 2; pass++)
+        if (row.cycles[pass] < 0)
+            out_table_cell(table, "-");
+        else
+            out_table_cell(table, "%lld", (long long)row.cycles[pass]);
+}
+
+/* A row for each stage, one for equal blocks that follow each other. */
+static enum wsc_err print_stages(const struct job_description *d)
+{
+    const struct model *m = d->cluster->model;
     struct out_table *table;
     TRY(out_table_new(&table, "lrrrr",
                       (const char *const[]){"stage", "parameters", "weights", "forward cycles",
                                             "backward cycles"}));
-    for (int s = 0; s < c->model->n_stages; s++) {
-        struct stream_amounts amounts;
-        char bytes[32];
-        /* Blocks are alike: the first one stands for all. */
-        const struct model_stage *stage = &c->model->stage[s];
-        if (stage->layer > c->model->stack[stage->stack].first) continue;
-        stream_amounts_of(&c->hw, c->model, s, MODEL_DENSEST, &amounts);
-        const struct model_density *density = amounts.sparse ? &amounts.density : NULL;
-        out_si_unit(bytes, sizeof bytes, (double)amounts.weight_bytes, "B");
-        out_table_cell(table, "%s", c->model->stage[s].name);
-        out_table_cell(table, "%lld", (long long)c->model->stage[s].n_elems);
-        out_table_cell(table, "%s", bytes);
-        const bool reference = s < c->model->first_policy; /* forward alone */
-        for (int backward = 0; backward < (reference ? 1 : 2); backward++)
-            out_table_cell(table, "%lld",
-                           (long long)cycles_stage(&c->hw, c->model, plan, s, backward,
-                                                   plan->micro_batch, density));
-        if (reference) out_table_cell(table, "-");
+    for (int s = 0; s < m->n_stages;) {
+        const int n = block_length(m, s), blocks = equal_blocks(d, s, n);
+        for (int i = 0; i < n; i++)
+            add_stage(table, d, s + i, blocks);
+        s += n * blocks;
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
@@ -311,7 +385,7 @@ static enum wsc_err print_plan(const struct job_description *d)
                  plan->recompute ? "on" : "off", kept, have, spilled);
     const struct zoo_input *in = d->evaluates ? &d->params->eval_input : &d->params->train_input;
     if (in->use_vsl) (void)printf("  packed texts         take the time of whole sequences\n");
-    return print_stages(c, plan);
+    return print_stages(d);
 }
 
 /* A row of the table of steps: @p first, then time, rates and MFU. */

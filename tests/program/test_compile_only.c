@@ -88,7 +88,7 @@ static void check_stage(const char *text, const char *name, int n, double *cycle
 {
     char row[64];
     const double kb = 4e-3 * n;
-    (void)snprintf(row, sizeof row, "\n  %-8s", name);
+    (void)snprintf(row, sizeof row, "\n  %-10s", name);
     const char *at = strstr(text, row);
     long long found = 0, forward = 0, backward = 0;
     double size = 0;
@@ -100,7 +100,8 @@ static void check_stage(const char *text, const char *name, int n, double *cycle
     T_EQ(found, n);
     T_NEAR(size / kb, 1, 0.0026); /* three digits */
     CU_ASSERT(forward > 0 && backward > forward);
-    *cycles += (double)(forward + backward) * (strcmp(name, "layers.0") == 0 ? L : 1);
+    *cycles +=
+        (double)(forward + backward) * (strncmp(name, "layers", strlen("layers")) == 0 ? L : 1);
 }
 
 /* Step time in s, samples/s, tokens/s and fraction of the peak of the last row. */
@@ -153,7 +154,7 @@ TEST(compile_only, prints_the_sizes_and_the_plan_of_the_job)
     CHECK(r.out, "micro-batch %d sequences of a system", MICRO);
     CHECK(r.out, "micro-batches %.0f of a step", n_micro);
     check_stage(r.out, "embed", EMBEDDING, &cycles);
-    check_stage(r.out, "layers.0", LAYER, &cycles);
+    check_stage(r.out, "layers.0-2", LAYER, &cycles);
     check_stage(r.out, "head", V * H + FINAL_NORM, &cycles);
     read_speed(r.out, SYSTEMS, speed);
     CU_ASSERT(speed[0] > n_micro * cycles / clock);
@@ -177,5 +178,34 @@ TEST(compile_only, prints_the_fraction_of_the_peak)
     read_speed(r.out, 2, speed);
     T_NEAR(speed[3] / (3 * forward * speed[2] / (2 * peak)), 1, 0.007);
     CU_ASSERT(speed[3] > 0.05);
+    spawn_free(&r);
+}
+
+/* True if the row of the stage named @p name has no backward pass. */
+static bool is_forward_alone(const char *text, const char *name)
+{
+    char row[64];
+    (void)snprintf(row, sizeof row, "\n  %-10s ", name);
+    const char *at = strstr(text, row), *end = at ? strchr(at + 1, '\n') : NULL;
+    CU_ASSERT_PTR_NOT_NULL(at);
+    return end && !strncmp(end - 2, " -", 2);
+}
+
+/* Equal blocks share a row.  Stages below the first one that trains have no backward pass, nor has
+ * any in an evaluation. */
+TEST(compile_only, prints_a_row_for_each_group_of_equal_blocks)
+{
+    struct spawn_result r;
+    double cycles = 0;
+    spawn_run(&r, "%s --compile_only --set 'model.freeze=[embedding, \"layers.[0-1]\"]'",
+              job_of_sizes());
+    T_EQ(r.status, 0);
+    CU_ASSERT(is_forward_alone(r.out, "embed") && is_forward_alone(r.out, "layers.0-1"));
+    check_stage(r.out, "layers.2", LAYER, &cycles);
+    spawn_free(&r);
+    spawn_run(&r, "%s --compile_only --mode eval", job_tiny());
+    T_EQ(r.status, 0);
+    CU_ASSERT(is_forward_alone(r.out, "embed") && is_forward_alone(r.out, "layers.0-1") &&
+              is_forward_alone(r.out, "head"));
     spawn_free(&r);
 }
