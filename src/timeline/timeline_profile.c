@@ -12,17 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Modules under the Model Zoo's names; the star is the number of the layer. */
-static const char *const part_name[] = {
-    [MODEL_PART_EMBED] = "model.embedding_layer",
-    [MODEL_PART_QKV] = "model.transformer_decoder.layers.*.self_attn.proj_qkv",
-    [MODEL_PART_ATTN] = "model.transformer_decoder.layers.*.self_attn",
-    [MODEL_PART_CROSS_QKV] = "model.transformer_decoder.layers.*.multihead_attn.proj_qkv",
-    [MODEL_PART_CROSS_ATTN] = "model.transformer_decoder.layers.*.multihead_attn",
-    [MODEL_PART_MEMORY] = "model.encoder.norm",
-    [MODEL_PART_FFN0] = "model.transformer_decoder.layers.*.ffn.0",
-    [MODEL_PART_FFN1] = "model.transformer_decoder.layers.*.ffn.1",
-    [MODEL_PART_HEAD] = "model.lm_head"};
+/* Modules under the Model Zoo's names; the star is the number of the block in its stack. */
+static const char *const part_name[] = {[MODEL_PART_EMBED] = "embedding_layer",
+                                        [MODEL_PART_QKV] = "layers.*.self_attn.proj_qkv",
+                                        [MODEL_PART_ATTN] = "layers.*.self_attn",
+                                        [MODEL_PART_CROSS_QKV] = "layers.*.multihead_attn.proj_qkv",
+                                        [MODEL_PART_CROSS_ATTN] = "layers.*.multihead_attn",
+                                        [MODEL_PART_MEMORY] = "encoder.norm",
+                                        [MODEL_PART_FFN0] = "layers.*.ffn.0",
+                                        [MODEL_PART_FFN1] = "layers.*.ffn.1",
+                                        [MODEL_PART_HEAD] = "lm_head"};
 _Static_assert(MODEL_N_PARTS == 9, "a row for each part of a model");
 enum { MOST_OTHERS = 5 };
 
@@ -118,16 +117,30 @@ static int by_time(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* The Model Zoo's name of a part with the number of its layer and the pass. */
-static void name_module(const struct model_stage *stage, bool backward, char *text, size_t size)
+/* The module that holds the blocks of a stack. */
+static const char *blocks_name(const struct model *model, int stack)
 {
+    if (model->n_stacks > 1) return stack ? "decoder." : "encoder.";
+    return model->stack[stack].causal || model->patch ? "transformer_decoder."
+                                                      : "transformer_encoder.";
+}
+
+/* The Model Zoo's name of the part in stage @p s with the number of its block and the pass. */
+static void name_module(const struct model *model, int s, bool backward, char *text, size_t size)
+{
+    const struct model_stage *stage = &model->stage[s];
     const char *name = part_name[stage->part[0]], *star = strchr(name, '*');
     const char *pass = backward ? "bwd" : "fwd";
+    const char *of = s < model->first_policy ? "ref_model.model." : "model.";
     if (star && stage->layer >= 0)
-        (void)snprintf(text, size, "%.*s%d%s.%s", (int)(star - name), name, stage->layer, star + 1,
+        (void)snprintf(text, size, "%s%s%.*s%d%s.%s", of, blocks_name(model, stage->stack),
+                       (int)(star - name), name,
+                       stage->layer - (int)model->stack[stage->stack].first, star + 1, pass);
+    else if (stage->part[0] == MODEL_PART_EMBED && model->n_stacks > 1)
+        (void)snprintf(text, size, "%s%s_embeddings.%s", of, stage->stack ? "decoder" : "encoder",
                        pass);
     else
-        (void)snprintf(text, size, "%s.%s", name, pass);
+        (void)snprintf(text, size, "%s%s.%s", of, name, pass);
 }
 
 /* Rows without time are left out. */
@@ -148,7 +161,7 @@ static void name_rows(struct timeline *t, const struct timeline_times *times)
     for (int s = 0; s < t->by_part->n_stages; s++)
         for (int backward = 0; backward < 2; backward++) {
             char name[sizeof t->module->name];
-            name_module(&t->by_part->stage[s], backward, name, sizeof name);
+            name_module(t->by_part, s, backward, name, sizeof name);
             add_row(t, name, times->part[s][backward]);
         }
     add_row(t, "(stage latency)", times->latency_ps);

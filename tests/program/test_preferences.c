@@ -249,3 +249,16 @@ TEST(preferences, the_margin_of_held_out_pairs_rises)
         CU_ASSERT(printed("eval_rewards_accuracies", command) > 0.9);
     }
 }
+
+/* The policy and the reference have a row each for a module. */
+TEST(preferences, modules_of_the_profile_are_of_one_model)
+{
+    char dir[160], options[300];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("dpo_profile"));
+    (void)snprintf(options, sizeof options, "--numerics none --trace %s.json", dir);
+    CU_ASSERT_FATAL(train("", dir, options));
+    CU_ASSERT(spawn_ok("grep -q '^ref_model.model.transformer_decoder.layers.1.ffn.0.fwd,' "
+                       "%s/op_profile.csv",
+                       dir));
+    CU_ASSERT(spawn_ok("test -z \"$(cut -d, -f1 %s/op_profile.csv | sort | uniq -d)\"", dir));
+}

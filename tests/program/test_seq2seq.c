@@ -127,6 +127,23 @@ TEST(seq2seq, time_is_that_of_a_run_with_values)
     }
 }
 
+/* The profile has the blocks of each stack by its name, numbered from 0, and no row twice. */
+TEST(seq2seq, modules_of_the_profile_have_the_names_of_their_stack)
+{
+    static const char *const names[] = {
+        "model.encoder_embeddings.fwd", "model.decoder_embeddings.bwd",
+        "model.encoder.layers.1.self_attn.fwd", "model.decoder.layers.0.multihead_attn.bwd",
+        "model.decoder.layers.1.ffn.0.fwd"};
+    char dir[160], options[300];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("t5_profile"));
+    (void)snprintf(options, sizeof options, "--num_steps 3 --numerics none --trace %s.json", dir);
+    CU_ASSERT_FATAL(train("", dir, options));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        CU_ASSERT(spawn_ok("grep -q '^%s,' %s/op_profile.csv", names[i], dir));
+    CU_ASSERT(spawn_ok("! grep -E 'transformer|layers.2' %s/op_profile.csv", dir));
+    CU_ASSERT(spawn_ok("test -z \"$(cut -d, -f1 %s/op_profile.csv | sort | uniq -d)\"", dir));
+}
+
 /* A run that stops and resumes has the values of one that does not. */
 TEST(seq2seq, a_checkpoint_resumes)
 {
