@@ -13,6 +13,7 @@
 #include <wsc/mem.h>
 #include <wsc/out.h>
 
+#include <stdio.h>
 #include <unistd.h>
 
 /* num_wgt_servers of the params can only take shards away from those of the machine. */
@@ -55,20 +56,30 @@ enum wsc_err cluster_check_systems(const struct zoo_params *params,
 }
 
 /* What the emulated MemoryX would need for its own format of weights and optimizer state, whether
- * or not this run has values.  Of frozen tensors it keeps the 32-bit weights alone. */
-static enum wsc_err check_capacity(const struct model *model, const struct hw_machine *cluster)
+ * or not this run has values.  Of frozen tensors, and in modes without an update of all tensors, it
+ * keeps the 32-bit weights alone. */
+static enum wsc_err check_capacity(const struct model *model, const struct hw_machine *cluster,
+                                   bool trains)
 {
+    enum { WEIGHT = sizeof(float) };
     const struct hw_memoryx *mx = &cluster->memoryx;
-    const double frozen = (double)(model->n_params - model->n_trained + model->n_reference);
-    double needed =
-        (double)model->n_trained * (double)mx->bytes_per_parameter + frozen * (double)sizeof(float);
+    const int64_t trained = trains ? model->n_trained : 0;
+    const int64_t others = model->n_params - trained + model->n_reference;
+    const double needed =
+        (double)trained * (double)mx->bytes_per_parameter + (double)others * WEIGHT;
     if (needed <= (double)mx->capacity_bytes) return WSC_OK;
-    char need_text[32], have_text[32];
+    char need_text[32], have_text[32], of_others[64] = "", of_trained[80] = "";
     out_si_unit(need_text, sizeof need_text, needed, "B");
     out_si_unit(have_text, sizeof have_text, (double)mx->capacity_bytes, "B");
-    enum wsc_err rc = WSC_RAISE(
-        WSC_CAPACITY, "%lld parameters of %lld bytes need %s of MemoryX, the cluster has %s",
-        (long long)model->n_params, (long long)mx->bytes_per_parameter, need_text, have_text);
+    if (trained)
+        (void)snprintf(of_trained, sizeof of_trained, "%lld parameters%s of %lld bytes%s",
+                       (long long)trained, others ? " that train" : "",
+                       (long long)mx->bytes_per_parameter, others ? " and " : "");
+    if (others)
+        (void)snprintf(of_others, sizeof of_others, "%lld %sof %d bytes", (long long)others,
+                       trained ? "" : "parameters ", WEIGHT);
+    enum wsc_err rc = WSC_RAISE(WSC_CAPACITY, "%s%s need %s of MemoryX, the cluster has %s",
+                                of_trained, of_others, need_text, have_text);
     return wsc_err_hint(rc, "--set cluster.memoryx.capacity=... or another --cluster");
 }
 
@@ -161,7 +172,7 @@ static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster)
     struct stream_topology *whole = NULL;
     TRY(model_create(&c->model, params, cluster->stream.granularity));
     TRY(cluster_check_systems(params, cluster));
-    TRY(check_capacity(c->model, cluster));
+    TRY(check_capacity(c->model, cluster, zoo_mode_trains(params->runconfig.mode)));
     TRY(make_topology(&c->machine, params, cluster, params->runconfig.num_csx));
     TRY(cluster_faults_plan(c, 0, -1));
     TRY(stream_topology_create_without(&whole, c->machine, NULL, NULL));

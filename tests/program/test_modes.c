@@ -728,3 +728,28 @@ TEST(modes, help_lists_commands_that_exist)
     CU_ASSERT(spawn_ok("test $(wc -l <%s) -ge 5", path));
     CU_ASSERT(spawn_ok("while read -r c; do \"$WSC\" \"$c\" --help || exit 1; done <%s", path));
 }
+
+/* ---- capacity of MemoryX --------------------------------------------------------------------- */
+
+/* A mode without an update keeps 4 bytes a parameter, and so do frozen tensors; the message has
+ * both numbers of parameters. */
+TEST(modes, memoryx_has_optimizer_state_for_what_trains)
+{
+    static const struct {
+        const char *options, *message; /* NULL: it fits */
+    } cases[] = {{"1MB --mode eval", NULL},
+                 {"100kB --mode eval", ": 120576 parameters of 4 bytes need 482 kB of MemoryX"},
+                 {"1MB --mode train --num_steps 1", ": 120576 parameters of 16 bytes need 1.93 MB"},
+                 {"700kB --mode train --num_steps 1 --set 'model.freeze=[layers]'",
+                  ": 20608 parameters that train of 16 bytes and 99968 of 4 bytes need 730 kB"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "\"$WSC\" run --params configs/params/tiny.yaml --numerics none --model_dir %s "
+                  "--set runconfig.eval_steps=1 --set cluster.memoryx.capacity=%s",
+                  job_path("capacity"), cases[i].options);
+        T_EQ(r.status, cases[i].message ? 3 : 0);
+        CU_ASSERT(!cases[i].message || strstr(r.err, cases[i].message));
+        spawn_free(&r);
+    }
+}
