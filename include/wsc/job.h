@@ -101,6 +101,10 @@ enum wsc_err job_check_shared(struct comm *comm, const char *place, bool writes,
  *  and on WSC_INTERRUPTED, and *@p report is true on the rank that should print its message. A
  *  later error is printed and ends the job with comm_abort(), when there are several ranks. */
 enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report) WSC_CHECKED;
+/** After a phase that job_run() has finished, and before the next one: WSC_INTERRUPTED on all ranks
+ *  when a signal has asked any rank to stop in the steps that were the last ones of the phase.
+ *  Collective; one rank should print the message. */
+enum wsc_err job_stop_after_phase(struct comm *comm, const struct job *job) WSC_CHECKED;
 /** Folders in which earlier phases write checkpoints; borrowed. */
 struct job_folders {
     const char *const *dir;

@@ -513,7 +513,10 @@ static enum wsc_err run_loaded(struct app_call *call, struct app_run *o, struct 
     if (!o->dump_params) TRY(app_reported_once(comm, cluster_check_systems(p, o->job.cluster)));
     TRY(app_reported_once(comm, app_check_ranks(comm, p, o->job.cluster)));
     if (runs && !o->print_placement) TRY(check_files(call));
-    return execute(comm, o);
+    TRY(execute(comm, o));
+    const bool others_follow = runs && !o->phase && p->phase < p->n_phases;
+    if (!others_follow || o->job.print_placement) return WSC_OK;
+    return app_reported_once(comm, job_stop_after_phase(comm, &o->job));
 }
 
 /* Load phase @p k, 0 where there is no choice, for @p what. */

@@ -32,10 +32,17 @@ void job_stop_end(void)
 
 /* A launcher that begins when it gets a signal may pass it on to no rank: the launch scripts leave
  * a file too. */
-static bool file_asks(const struct job_state *s)
+static bool file_asks(const struct comm *comm)
 {
-    const char *path = comm_rank(s->comm) ? NULL : getenv("WSC_STOP_FILE");
+    const char *path = comm_rank(comm) ? NULL : getenv("WSC_STOP_FILE");
     return path && !access(path, F_OK);
+}
+
+/* What asked any of the ranks, the signal on all of them; collective. */
+static int agree_on_signal(struct comm *comm)
+{
+    const int asked = wsc_stop_asked();
+    return (int)comm_max(comm, !asked && file_asks(comm) ? WSC_STOP_CALL : asked);
 }
 
 void job_stop_look(struct job_state *s, int64_t n_steps)
@@ -51,8 +58,19 @@ void job_stop_look(struct job_state *s, int64_t n_steps)
     int64_t n = US_BETWEEN_LOOKS / us;
     if (n > MOST_GROWTH * s->stop.steps_per_look) n = MOST_GROWTH * s->stop.steps_per_look;
     s->stop.steps_per_look = n > 1 ? n : 1;
-    const int asked = wsc_stop_asked();
-    s->stop.signal = (int)comm_max(s->comm, !asked && file_asks(s) ? WSC_STOP_CALL : asked);
+    s->stop.signal = agree_on_signal(s->comm);
+}
+
+static bool writes_checkpoints(const struct job *job)
+{
+    return job->values && job->params->runconfig.checkpoint_steps > 0;
+}
+
+static enum wsc_err hint_at_nothing_saved(enum wsc_err rc, const struct job *job)
+{
+    return wsc_err_hint(rc, "no checkpoint was written, as %s",
+                        job->values ? "runconfig asks for none"
+                                    : "--numerics none computes no weights");
 }
 
 enum wsc_err job_stop_here(struct job_state *s)
@@ -61,19 +79,29 @@ enum wsc_err job_stop_here(struct job_state *s)
         return wsc_err_hint(WSC_RAISE(WSC_INTERRUPTED, "stopped by %s in an evaluation",
                                       wsc_stop_name(s->stop.signal)),
                             "started again, it begins again");
-    const bool saves = s->job->values && s->job->params->runconfig.checkpoint_steps > 0;
+    const bool saves = writes_checkpoints(s->job);
     if (saves && s->checkpoint.saved_step != s->at.step) TRY(job_save(s));
     enum wsc_err rc = WSC_RAISE(WSC_INTERRUPTED, "stopped by %s after step %lld of %lld",
                                 wsc_stop_name(s->stop.signal), (long long)s->at.step,
                                 (long long)s->run.last_step);
-    if (!saves)
-        return wsc_err_hint(rc, "no checkpoint was written, as %s",
-                            s->job->values ? "runconfig asks for none"
-                                           : "--numerics none computes no weights");
+    if (!saves) return hint_at_nothing_saved(rc, s->job);
     const struct store_folder folder = job_folder(s);
     char *path = NULL;
     TRY(store_step_path(&folder, s->at.step, &path));
     rc = wsc_err_hint(rc, "started again, it resumes from %s", path);
     wsc_free(path);
     return rc;
+}
+
+enum wsc_err job_stop_after_phase(struct comm *comm, const struct job *job)
+{
+    const struct zoo_params *p = job->params;
+    const int asked = agree_on_signal(comm);
+    if (!asked) return WSC_OK;
+    const enum wsc_err rc = WSC_RAISE(WSC_INTERRUPTED, "stopped by %s after phase %d of %d",
+                                      wsc_stop_name(asked), p->phase, p->n_phases);
+    if (!zoo_mode_trains(p->runconfig.mode))
+        return wsc_err_hint(rc, "started again, it repeats phase %d", p->phase);
+    if (!writes_checkpoints(job)) return hint_at_nothing_saved(rc, job);
+    return wsc_err_hint(rc, "started again, it continues with phase %d", p->phase + 1);
 }

@@ -123,6 +123,43 @@ TEST(histories, a_phase_that_is_past_is_left_out)
     spawn_free(&r);
 }
 
+/* A stop that is asked for in the last step of a phase comes before the next phase, on any number
+ * of ranks; a start after it has the lines of a run that nobody stopped. */
+TEST(histories, a_stop_in_the_last_step_of_a_phase_is_kept)
+{
+    static const char *const launcher[] = {"", "mpirun -n 3 --oversubscribe"};
+    const char *list = phases("s/max_steps: 10/max_steps: 1/;s/max_steps: 20/max_steps: 2/");
+    const char *straight = job_path("straight"), *file = job_path("stop");
+    CU_ASSERT_FATAL(spawn_ok("%s --model_dir %s && touch %s", list, straight, file));
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        const char *dir = job_path("asked");
+        spawn_run(&r, "WSC_STOP_FILE=%s %s %s --model_dir %s", file, launcher[i], list, dir);
+        T_EQ(r.status, 5);
+        CU_ASSERT(strstr(r.err, "stopped by a call after phase 1 of 2; hint: started again, it "
+                                "continues with phase 2") != NULL);
+        CU_ASSERT(strstr(r.out, "Phase 2 of 2") == NULL);
+        spawn_free(&r);
+        CU_ASSERT_FATAL(spawn_ok("%s %s --model_dir %s", launcher[i], list, dir));
+        CU_ASSERT(same_lines(straight, dir));
+    }
+}
+
+/* A signal while the checkpoint at the end of a phase is written. */
+TEST(histories, a_signal_at_the_end_of_a_phase_is_kept)
+{
+    struct spawn_result r;
+    char command[1100];
+    const char *dir = job_path("signalled");
+    (void)snprintf(command, sizeof command,
+                   "exec %s --set model.hidden_size=512 --set model.num_heads=8 --model_dir %s",
+                   phases(""), dir);
+    stop_at(command, dir, "run.log", "Saving checkpoint at step 10", &r);
+    CU_ASSERT(strstr(r.out, "Step=20,") == NULL);
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("%s", command));
+}
+
 /* The evaluation in which phase 2 stopped has the batches of phase 2. */
 TEST(histories, an_evaluation_belongs_to_its_phase)
 {
