@@ -119,8 +119,11 @@ own_folder() {
     shared=$(mktemp -d "${WSC_SHM:-/dev/shm}/wsc.XXXXXX" 2>/dev/null) || return 0
     own_processes
 }
-own_processes() {
+mark_of_folder() {
     mark=OMPI_MCA_btl_vader_backing_directory=$shared
+}
+own_processes() {
+    mark_of_folder
     trap clean_up EXIT
     export OMPI_MCA_btl_vader_backing_directory="$shared" OMPI_MCA_orte_tmpdir_base="$shared"
     export WSC_STOP_FILE="$shared/stop"
@@ -270,9 +273,10 @@ has_live_child() { # PID WORD
 
 # mpirun, and its daemon on other hosts, can lock themselves up over ranks that died while the job
 # started, and wait for hosts that are gone: when they have had ranks, or without ranks here
-# connections to other hosts, and for 15 s none of them lives, they are ended.
+# connections to other hosts, and for 15 s none of them lives, they are ended.  SIGPIPE is ignored:
+# the reader of stderr may be gone with the connection.
 watch_launcher() { # PID
-    trap '' TERM USR1 INT HUP # which are for the others of the group; ended by SIGKILL
+    trap '' TERM USR1 INT HUP PIPE # which are for the others of the group; ended by SIGKILL
     seen=
     word=
     alone=0

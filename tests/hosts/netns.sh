@@ -198,6 +198,14 @@ the_other_hosts_go_on_after_a_cut() {
         grep -q '"ranks": 3,' "$dir/goes_on/performance.json"
 }
 
+# The machine answers again about when the launchers give up, before its own processes have ended.
+a_host_that_comes_back_takes_part_again() {
+    WSC_HEARTBEAT_SECONDS=3 run_on_hosts "$dir/back" --max-restarts 3 &
+    job=$!
+    cut_off "$dir/back" && sleep 17 && mend && wait "$job" && same_as_reference "$dir/back" &&
+        wait_until 30 nothing_is_left
+}
+
 # The machine that starts the run has no rank itself.
 a_cut_is_noticed_from_a_host_without_ranks() {
     printf 'node2 slots=2\nnode3 slots=3\n' >"$dir/others"
@@ -271,7 +279,8 @@ bring_up || {
 }
 check_chosen "$@" -- three_hosts_equal_one folded_and_turned_ranks_equal_one_host \
     placement_names_hosts_and_keeps_nodes_beside_wafers a_host_that_is_cut_off_ends_the_job \
-    the_other_hosts_go_on_after_a_cut a_cut_is_noticed_from_a_host_without_ranks \
-    a_killed_rank_is_restarted_on_all_hosts a_signal_stops_all_hosts_and_a_second_start_goes_on \
-    a_folder_that_is_not_shared_is_refused wrong_hosts_files_are_refused
+    the_other_hosts_go_on_after_a_cut a_host_that_comes_back_takes_part_again \
+    a_cut_is_noticed_from_a_host_without_ranks a_killed_rank_is_restarted_on_all_hosts \
+    a_signal_stops_all_hosts_and_a_second_start_goes_on a_folder_that_is_not_shared_is_refused \
+    wrong_hosts_files_are_refused
 exit 0

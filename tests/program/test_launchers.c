@@ -106,3 +106,64 @@ TEST(launchers, ranks_of_a_killed_launcher_end_before_the_restart)
         spawn_free(&r);
     }
 }
+
+/* ---- the agent on another machine -------------------------------------------------------------
+ */
+
+/* A folder with a stand-in for mpirun's daemon: lives $1 seconds, then kills itself if $2 says so;
+ * borrowed. */
+static const char *daemon_folder(void)
+{
+    const char *dir = job_path("daemon");
+    CU_ASSERT_FATAL(spawn_ok("mkdir %s && printf '#!/bin/sh\\n[ -z \"${2:-}\" ] || { sleep \"$1\"; "
+                             "kill -KILL $$; }\\nexec sleep \"$1\"\\n' >%s/orted && "
+                             "chmod +x %s/orted",
+                             dir, dir, dir));
+    return dir;
+}
+
+/* The shell reports the killed daemon to a connection that is gone, and the folder goes all the
+ * same. */
+TEST(launchers, an_agent_without_its_connection_removes_its_folder)
+{
+    struct spawn_result r;
+    const char *dir = daemon_folder();
+    spawn_run(&r,
+              "PATH=%s:$PATH; { sh mpi_launch/agent.sh %s/shm 1 killed 2>&1 >/dev/null; "
+              "echo $? >%s/status; } | true; cat %s/status; [ ! -e %s/shm ]",
+              dir, dir, dir, dir, dir);
+    T_EQ(r.status, 0);
+    T_STR(r.out, "137\n");
+    T_EQ(r.n_left, 0);
+    spawn_free(&r);
+}
+
+/* A restart comes to a machine on which the start before has not ended. */
+TEST(launchers, an_agent_ends_the_start_before)
+{
+    struct spawn_result r;
+    const char *dir = daemon_folder();
+    spawn_run(&r,
+              "PATH=%s:$PATH; sh mpi_launch/agent.sh %s/shm 100 & "
+              "until [ -d %s/shm ]; do sleep 0.1; done; "
+              "sh mpi_launch/agent.sh %s/shm 1 && wait $!; echo $?; [ ! -e %s/shm ]",
+              dir, dir, dir, dir, dir);
+    T_EQ(r.status, 0);
+    T_STR(r.out, "137\n");
+    T_EQ(r.n_left, 0);
+    spawn_free(&r);
+}
+
+/* A folder that no agent made stays, and the message names the machine. */
+TEST(launchers, an_agent_leaves_folders_of_others)
+{
+    struct spawn_result r;
+    const char *dir = daemon_folder();
+    spawn_run(&r,
+              "mkdir %s/shm; PATH=%s:$PATH sh mpi_launch/agent.sh %s/shm 1; s=$?; "
+              "echo \"mpi_launch/agent.sh: $(hostname): mkdir\"; [ -d %s/shm ] && exit $s",
+              dir, dir, dir, dir);
+    T_EQ(r.status, 1);
+    CU_ASSERT(!strncmp(r.err, r.out, strcspn(r.out, "\n")));
+    spawn_free(&r);
+}
