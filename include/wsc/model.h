@@ -638,6 +638,9 @@ bool model_density_at(const struct model *model, int stage, int64_t step,
 /** Blocks of a stack of the policy below the first stage that trains: training runs them forward
  *  alone, and they keep no activations. */
 int model_idle_blocks(const struct model *model, int stack);
+/** The next group of adjust_learning_rate from *@p at on, which starts at 0, whose factor is given
+ *  and whose tensors are all frozen, so that the factor has no effect; NULL: no more. */
+const char *model_frozen_group(const struct model *model, const struct zoo_params *params, int *at);
 /** The next pattern of params->sparsity that matches no tensor's name, NULL after the last; *@p at
  *  starts at 0.  Borrowed from @p params. */
 const char *model_unmatched_pattern(const struct model *model, const struct zoo_params *params,

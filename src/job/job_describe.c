@@ -2,6 +2,8 @@
 /* Describes a job without running it (`--validate_only`, `--compile_only`): parameters by module
  * and, with a plan, the emulated machine and its micro-batches; and the rank of each role
  * (`--print_placement`).  <wsc/report.h> prints the description. */
+#include "job_log.h"
+
 #include <wsc/job.h>
 
 #include <wsc/data.h>
@@ -145,6 +147,8 @@ enum wsc_err job_describe(struct job_description *out, const struct job *job, bo
         TRY(model_create(&out->own_model, job->params, job->cluster->stream.granularity));
     if (!with_plan) {
         out->model = out->own_model;
+        if (zoo_mode_trains(job->params->runconfig.mode))
+            job_warn_of_frozen(job->params, out->model);
         try_all_data(job, out->model);
     }
     count_modules(out);

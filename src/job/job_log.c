@@ -320,6 +320,14 @@ static void tell_dropout(const struct job_state *s)
                  PROGRAMS_RANDOM_CYCLES);
 }
 
+void job_warn_of_frozen(const struct zoo_params *params, const struct model *model)
+{
+    const char *group;
+    for (int at = 0; (group = model_frozen_group(model, params, &at)) != NULL;)
+        WSC_WARNING("%s: %s: without effect: all tensors of the group are frozen",
+                    zoo_params_place(params, "optimizer.adjust_learning_rate"), group);
+}
+
 void job_log_start(const struct job_state *s)
 {
     const struct cluster *c = s->cluster;
@@ -339,6 +347,7 @@ void job_log_start(const struct job_state *s)
     if (s->job->params->train_input.use_vsl || s->job->params->eval_input.use_vsl)
         WSC_INFO("Packed texts (use_vsl): a sample takes the time of a whole sequence.");
     if (!b) return;
+    job_warn_of_frozen(s->job->params, c->model);
     WSC_INFO("Effective batch size is %lld.", (long long)b);
     const struct cycles_plan *p = &s->train.plan;
     WSC_INFO("Plan: %d lane%s, micro-batch %lld x %lld per system, recomputation %s", p->lanes,

@@ -10,6 +10,8 @@
 enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch);
 /** Size of the model and of the machine, and the plan, before the first pass. */
 void job_log_start(const struct job_state *s);
+/** Warn about keys of the optimizer that name frozen tensors alone. */
+void job_warn_of_frozen(const struct zoo_params *params, const struct model *model);
 /** What the progress of the run is called: the job's title, otherwise @p by_mode. */
 const char *job_progress_name(const struct job_state *s, const char *by_mode);
 /** The largest process that holds a wafer, and the largest that holds a shard; the most that a rank

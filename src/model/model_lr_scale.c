@@ -7,6 +7,8 @@
 
 #include "model_mup.h"
 
+#include <wsc/model.h>
+
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -94,4 +96,27 @@ enum wsc_err model_lr_of(const struct zoo_params *params, const char *name, stru
     for (out->group = 0; factor_of(&f, out->group) != out->scale;)
         out->group++;
     return WSC_OK;
+}
+
+/* True for a group that has tensors of which none trains. */
+static bool is_frozen(const struct model *model, int group)
+{
+    bool found = false;
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct model_tensor *t = &model->tensor[i];
+        if (!is_member(group, t->name)) continue;
+        if (!t->frozen) return false;
+        found = true;
+    }
+    return found;
+}
+
+const char *model_frozen_group(const struct model *model, const struct zoo_params *params, int *at)
+{
+    while (*at < N_GROUPS) {
+        const int group = (*at)++;
+        const double given = value_in(&params->optimizer.adjust_learning_rate, group);
+        if (given > 0 && given != 1 && is_frozen(model, group)) return groups[group].name;
+    }
+    return NULL;
 }

@@ -179,20 +179,27 @@ static enum wsc_err take_selected(struct model *model, const struct zoo_params *
     return WSC_OK;
 }
 
-/* A tag without tensors is an error, as it is in the Model Zoo. */
+/* A tag without tensors that train is an error, as it is in the Model Zoo. */
 static enum wsc_err check_tags(const struct model *model, const struct zoo_params *params)
 {
     const struct zoo_groups *groups = &params->optimizer.groups;
+    const char *place = zoo_params_place(params, "optimizer.params");
     for (int k = 0; k < groups->n_tags; k++) {
-        bool found = false;
-        for (int i = 0; i < model->n_tensors && !found; i++)
-            found = zoo_tag_matches(&groups->tag[k], model->tensor[i].name);
+        const struct zoo_tag *tag = &groups->tag[k];
+        bool found = false, trains = false;
+        for (int i = 0; i < model->n_tensors && !trains; i++)
+            if (zoo_tag_matches(tag, model->tensor[i].name)) {
+                found = true;
+                trains = !model->tensor[i].frozen;
+            }
+        if (found && !trains)
+            return WSC_RAISE(WSC_CONFIG, "%s: all tensors with the tag %s are frozen", place,
+                             tag->tag);
         if (!found)
             return WSC_RAISE(WSC_CONFIG,
                              "%s: the name of no tensor ends as the globs of tag %s say, the first "
                              "of them %s",
-                             zoo_params_place(params, "optimizer.params"), groups->tag[k].tag,
-                             groups->tag[k].names.pattern[0]);
+                             place, tag->tag, tag->names.pattern[0]);
     }
     return WSC_OK;
 }
@@ -241,7 +248,6 @@ enum wsc_err model_take_frozen(struct model *model, const struct zoo_params *par
     const bool adapters = has_adapters(model);
     TRY(check_adapters(model, params));
     TRY(check_patterns(model, params));
-    TRY(check_tags(model, params));
     model->n_trained = 0;
     for (int i = 0; i < model->n_tensors; i++) {
         struct model_tensor *t = &model->tensor[i];
@@ -252,6 +258,7 @@ enum wsc_err model_take_frozen(struct model *model, const struct zoo_params *par
     if (!model->n_trained)
         return WSC_RAISE(WSC_CONFIG, "%s: no tensor is left that trains",
                          zoo_params_place(params, "model.freeze"));
+    TRY(check_tags(model, params));
     TRY(take_selected(model, params));
     count_gradients(model);
     return check_sparsity(model, params);

@@ -135,14 +135,43 @@ TEST(groups, what_has_no_meaning_is_refused)
         {"--set 'optimizer.params={params: weight, tag: slow}' --set "
          "'optimizer.tagged_schedules=[{param_group_tags: slow}]'",
          "neither learning_rate nor weight_decay"},
+        {"--set 'model.freeze=[proj_q]' --set 'optimizer.params={params: \"*proj_q*\", tag: slow}' "
+         "--set "
+         "'optimizer.tagged_schedules=[{param_group_tags: slow, learning_rate: 0.1}]'",
+         "all tensors with the tag slow are frozen"},
         {"--set 'optimizer.params={params: wieght, tag: slow}' --set "
          "'optimizer.tagged_schedules=[{param_group_tags: slow, learning_rate: 0.1}]'",
          "wieght"}};
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spawn_result r;
         spawn_run(&r, "%s %s --model_dir %s", job_tiny(), cases[i][0], job_path("groups_refused"));
         T_EQ(r.status, 2);
         CU_ASSERT(strstr(r.err, cases[i][1]) != NULL);
+        spawn_free(&r);
+    }
+}
+
+/* A run and a validation warn; a factor whose tensors train in part has an effect. */
+TEST(groups, factors_of_frozen_tensors_are_named)
+{
+    static const char factor[] = "adjust_learning_rate: ", says[] = ": without effect: all tensors";
+    static const char *const cases[][2] = {
+        {"'model.freeze=[embedding]' --set optimizer.adjust_learning_rate.embedding=0.3",
+         "embedding"},
+        {"'model.lora_params={r: 2, target_modules: [MultiheadAttention, Linear]}' --set "
+         "optimizer.adjust_learning_rate.decoder_attention=0.3",
+         "decoder_attention"},
+        {"'model.freeze=[word_embeddings]' --set optimizer.adjust_learning_rate.embedding=0.3",
+         NULL}};
+    for (int i = 0; i < 6; i++) {
+        struct spawn_result r;
+        char text[120];
+        spawn_run(&r, "%s --set %s %s --model_dir %s", job_tiny(), cases[i / 2][0],
+                  i % 2 ? "--validate_only" : "--num_steps 1", job_path("groups_idle"));
+        T_EQ(r.status, 0);
+        (void)snprintf(text, sizeof text, "%s%s%s", factor,
+                       cases[i / 2][1] ? cases[i / 2][1] : "embedding", says);
+        CU_ASSERT((strstr(r.err, text) != NULL) == (cases[i / 2][1] != NULL));
         spawn_free(&r);
     }
 }
