@@ -379,6 +379,15 @@ TEST(families, mup_scales_the_pooler_of_encoders)
     T_NEAR(dense->init.std, 0.02, 1e-12);
     T_NEAR(dense->lr_scale, 1, 0);
     model_destroy(&m);
+    /* The groups of the Model Zoo's class of BERT. */
+    p.optimizer.adjust_learning_rate = (struct zoo_lr_scale){.encoder_attention = 3, .pooler = 0.5};
+    m = make(&p, HW_STREAM_BLOCK);
+    T_NEAR(find(m, "model.bert_encoder.pooler.pooler.ffn.0.linear_layer.weight")->lr_scale, 0.5, 0);
+    T_NEAR(find(m, "model.bert_encoder.transformer_encoder.layers.1.self_attn.proj_v_dense_layer."
+                   "weight")
+               ->lr_scale,
+           3, 0);
+    model_destroy(&m);
 }
 
 static void refuse(struct family f, const char *key)
