@@ -6,6 +6,7 @@
  * (common/optim_utils.py): parameters with equal tags, of these the ones with weight decay before
  * the others, of these one group for each factor on the learning rate. */
 #include "memoryx_groups.h"
+#include "memoryx_hyper.h"
 
 #include <wsc/mem.h>
 
@@ -123,16 +124,6 @@ static enum wsc_err make_groups(const struct model *model, struct groups *g)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static bool is_adam(const struct zoo_optimizer *o)
-{
-    return o->type == ZOO_ADAM || o->type == ZOO_ADAMW;
-}
-
-static bool corrects_bias(const struct zoo_optimizer *o)
-{
-    return o->type == ZOO_ADAM || (o->type == ZOO_ADAMW && o->correct_bias);
-}
-
 static enum wsc_err set_in_group(struct store_file *file, int group, const char *what,
                                  enum store_type type, double value)
 {
@@ -141,7 +132,8 @@ static enum wsc_err set_in_group(struct store_file *file, int group, const char 
     return store_set_number(file, key, type, value);
 }
 
-/* Rates and decay of a group; @p t is one of its tensors, or what an empty group would have. */
+/* Rates, decay and hyper-parameters of a group; @p t is one of its tensors, or what an empty group
+ * would have. */
 static enum wsc_err set_rates(const struct memoryx *mx, struct store_file *file, int group,
                               const struct model_tensor *t)
 {
@@ -155,12 +147,7 @@ static enum wsc_err set_rates(const struct memoryx *mx, struct store_file *file,
     const double decay = t->decay ? model_schedule_value(wd, mx->schedule) : 0;
     TRY(set_in_group(file, group, "lr", STORE_F64, rate));
     TRY(set_in_group(file, group, "weight_decay", STORE_F64, decay));
-    if (!is_adam(o)) return WSC_OK;
-    TRY(set_in_group(file, group, "betas.0", STORE_F64, o->beta1));
-    TRY(set_in_group(file, group, "betas.1", STORE_F64, o->beta2));
-    TRY(set_in_group(file, group, "eps", STORE_F64, o->eps));
-    TRY(set_in_group(file, group, "correct_bias", STORE_I64, corrects_bias(o)));
-    return set_in_group(file, group, "amsgrad", STORE_I64, o->amsgrad);
+    return memoryx_set_hyper(o, file, group);
 }
 
 static enum wsc_err set_group(const struct memoryx *mx, struct store_file *file,
@@ -219,7 +206,7 @@ static enum wsc_err define_power(const struct memoryx *mx, struct store_file *fi
 
 static enum wsc_err define_powers(const struct memoryx *mx, struct store_file *file)
 {
-    for (int k = 0; k < 2 && corrects_bias(&mx->config.params->optimizer); k++)
+    for (int k = 0; k < 2 && memoryx_corrects_bias(&mx->config.params->optimizer); k++)
         TRY(define_power(mx, file, k));
     return WSC_OK;
 }
@@ -230,6 +217,7 @@ enum wsc_err memoryx_define_groups(const struct memoryx *mx, struct store_file *
     TRY(make_groups(mx->net->model, &g));
     enum wsc_err rc = set_groups(mx, file, &g);
     free_groups(&g);
+    if (!rc) rc = memoryx_set_scalars(mx, file);
     return rc ? rc : define_powers(mx, file);
 }
 
@@ -237,7 +225,7 @@ enum wsc_err memoryx_save_powers(const struct memoryx *mx, struct store_file *fi
 {
     const struct zoo_optimizer *o = &mx->config.params->optimizer;
     char key[NAME_BYTES];
-    for (int k = 0; k < 2 && corrects_bias(o) && mx->shard == 0; k++) {
+    for (int k = 0; k < 2 && memoryx_corrects_bias(o) && mx->shard == 0; k++) {
         const float power = (float)pow(k ? o->beta2 : o->beta1, (double)(mx->updates + 1));
         power_of(key, first_trained(mx->net->model), k);
         TRY(store_write(file, key, 0, 1, &power));

@@ -6,6 +6,7 @@
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+#include <wsc/zoo_optimizers.h>
 
 #include <stdio.h>
 #include <string.h>

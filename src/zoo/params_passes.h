@@ -27,8 +27,6 @@ void zoo_processor_check(struct conf_parse *p, struct zoo_input *in, const char 
                          struct conf_pos pos, enum zoo_objective objective);
 /** Set the defaults of keys that take lists of two numbers. */
 void zoo_optimizer_init(struct zoo_optimizer *optimizer);
-/** True when an optimizer of this type takes the key @p path. */
-bool zoo_optimizer_takes(const struct zoo_optimizer *optimizer, const char *path);
 /** Apply the row of the named optimizer: set its defaults, and warn about keys that it does not
  *  take. */
 void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *optimizer);

@@ -5,6 +5,8 @@
  * params_check.c and params_dump.c; docs/TRAINING.md has the update rules. */
 #include "params_passes.h"
 
+#include <wsc/zoo_optimizers.h>
+
 #include <string.h>
 #include <strings.h>
 
