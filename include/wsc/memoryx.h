@@ -162,6 +162,9 @@ struct memoryx_load {
  *  fit, names that the model does not know (strict). */
 enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
                           const struct memoryx_load *what) WSC_CHECKED;
+/** Cut a dynamic loss scale that memoryx_load() read to the greatest one of the params. Returns the
+ *  scale as it was; 0 when it was not greater. */
+double memoryx_cut_scale(struct memoryx *memoryx);
 /** Read the virtual times of all shards from a checkpoint for a cluster of @p model with @p
  * n_shards shards. The caller frees *@p rows; NULL when the file has no times of this model. */
 enum wsc_err memoryx_read_times(struct store_file *file, const struct model *model, int n_shards,

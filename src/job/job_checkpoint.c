@@ -295,6 +295,25 @@ enum wsc_err job_check_start(const struct job_state *s, const char *path)
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
 }
 
+/* Load the parts of all shards of this rank; a scale above max_loss_scale, which another run may
+ * have had, is cut. */
+static enum wsc_err load_shards(struct job_state *s, struct store_file *file,
+                                const struct memoryx_load *what)
+{
+    double cut = 0;
+    for (int m = 0; m < s->cluster->net->topology->n_shards; m++) {
+        struct memoryx *shard = s->cluster->memoryx[m];
+        if (!shard) continue;
+        TRY(memoryx_load(shard, file, what));
+        cut = memoryx_cut_scale(shard);
+    }
+    if (cut > 0)
+        WSC_WARNING("optimizer.max_loss_scale: the loss scale of the checkpoint, %g, is above "
+                    "max_loss_scale: the first factor is %g",
+                    cut, zoo_loss_scales(s->job->params).most);
+    return WSC_OK;
+}
+
 /* What @p states, NULL for all, asks for; a file that is not of a run has weights alone, and a run
  * that does not train updates none: another optimizer's file will do, and its clock starts at 0. */
 static enum wsc_err load_file(struct job_state *s, struct store_file *file, const char *states)
@@ -317,8 +336,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
     const struct memoryx_config config = {.params = s->job->params};
     if (what.weights)
         TRY(memoryx_check_vocabulary(&config, s->cluster->model, file, what.optimizer));
-    for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
-        if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
+    TRY(load_shards(s, file, &what));
     if (what.weights) report_dropped_masks(s, file);
     if (what.weights) TRY(job_history_check(s, file, resumes));
     if (of_run && asks_for(states, "global_step")) {

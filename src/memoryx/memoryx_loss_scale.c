@@ -25,6 +25,16 @@ void memoryx_scale_start(struct memoryx *mx)
         mx->scaler.scale = factor;
 }
 
+double memoryx_cut_scale(struct memoryx *memoryx)
+{
+    const double before = memoryx->scaler.scale;
+    const double most = zoo_loss_scales(memoryx->config.params).most;
+    if (!memoryx_scales_dynamically(memoryx->config.params, memoryx->net->model)) return 0;
+    if (!(before > most)) return 0;
+    memoryx->scaler.scale = most;
+    return before;
+}
+
 double memoryx_loss_factor(const struct memoryx *mx, int64_t n_tokens)
 {
     const struct zoo_model *m = &mx->config.params->model;
@@ -64,7 +74,7 @@ static void grow(struct memoryx *mx)
     struct memoryx_scaler *s = &mx->scaler;
     const double most = zoo_loss_scales(mx->config.params).most;
     if (++s->good_steps < mx->config.params->optimizer.steps_per_increase) return;
-    s->scale = fmax(s->scale, fmin(most, s->scale * 2));
+    s->scale = fmin(most, s->scale * 2);
     s->good_steps = s->overflows = 0;
 }
 

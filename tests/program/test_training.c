@@ -54,6 +54,37 @@ TEST(training, the_loss_scale_halves_and_doubles_and_skipped_steps_change_nothin
     CU_ASSERT(n_skipped >= 1 && n_grown >= 1);
 }
 
+/* The bound of a resumed run holds, also where the run before had a greater scale. */
+TEST(training, a_resumed_loss_scale_is_cut_to_its_bound)
+{
+    static const char *const bound[] = {"64", "131072"};
+    static const char dynamic[] =
+        "--set model.mixed_precision=true --set model.fp16_type=float16 --set "
+        "optimizer.loss_scaling_factor=dynamic --set optimizer.steps_per_increase=1 ";
+    struct job_metrics m;
+    char dir[160], options[640];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("cut"));
+    (void)snprintf(options, sizeof options, "%s--num_steps 2", dynamic);
+    CU_ASSERT_FATAL(train(dir, options) && job_read(dir, &m));
+    CU_ASSERT(scale_of(&m, 1) == 32768);
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        char next[160];
+        (void)snprintf(next, sizeof next, "%s", job_path("cut_next"));
+        spawn_run(&r,
+                  "%s %s --num_steps 2 --model_dir %s --checkpoint_path %s/checkpoint_2.mdl --set "
+                  "optimizer.initial_loss_scale=64 --set optimizer.max_loss_scale=%s",
+                  job_tiny(), dynamic, next, dir, bound[i]);
+        T_EQ(r.status, 0);
+        T_EQ(strstr(r.err, "optimizer.max_loss_scale: the loss scale of the checkpoint, 32768, is "
+                           "above max_loss_scale: the first factor is 64") != NULL,
+             i == 0);
+        spawn_free(&r);
+        CU_ASSERT(job_read(next, &m) && scale_of(&m, 0) == (i ? 32768 : 64));
+        CU_ASSERT(scale_of(&m, 1) == (i ? 65536 : 64));
+    }
+}
+
 static void check_format(const char *format)
 {
     static const char *const cluster[] = {"--num_csx 1",
