@@ -186,4 +186,7 @@ enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx,
                                     struct store_file *file) WSC_CHECKED;
 /** Bytes of host memory for one parameter with values: weight, gradient, optimizer state. */
 int64_t memoryx_host_bytes_per_param(const struct zoo_optimizer *optimizer);
+/** Bytes of the weights and the optimizer state of all shards, 32 bits a number; frozen tensors
+ * have weights alone. */
+int64_t memoryx_state_bytes(const struct zoo_optimizer *optimizer, const struct model *model);
 #endif

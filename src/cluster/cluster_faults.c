@@ -85,14 +85,10 @@ enum wsc_err cluster_faults_plan(struct cluster *c, int64_t last_step, int witho
 
 /* ---- a step begins --------------------------------------------------------------------------- */
 
-/* Bytes that a lost shard reads: its part of weights and optimizer state; the 32-bit gradient is
- * not in a checkpoint. Frozen tensors have 32-bit weights alone. */
+/* Bytes that a lost shard reads: its part of weights and optimizer state. */
 static int64_t shard_bytes(const struct cluster *c)
 {
-    const int64_t gradient = 4, kept = c->hw.cluster->memoryx.bytes_per_parameter - gradient;
-    const int64_t frozen = c->model->n_params - c->model->n_trained + c->model->n_reference;
-    return stream_per_shard(c->model->n_trained * (kept > 0 ? kept : 1) +
-                                frozen * (int64_t)sizeof(float),
+    return stream_per_shard(memoryx_state_bytes(&c->params->optimizer, c->model),
                             c->machine->n_shards);
 }
 

@@ -454,3 +454,17 @@ int64_t memoryx_host_bytes_per_param(const struct zoo_optimizer *o)
              is_present(rows[o->type].state[k].presence, o, true);
     return n * (int64_t)sizeof(float);
 }
+
+int64_t memoryx_state_bytes(const struct zoo_optimizer *o, const struct model *model)
+{
+    int64_t n = 0;
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct model_tensor *t = &model->tensor[i];
+        n += t->n_elems;
+        for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
+            const struct memoryx_state s = memoryx_state_of(o, t, k);
+            if (s.name) n += s.extent == MEMORYX_ELEMENTS ? t->n_elems : s.shape[0];
+        }
+    }
+    return n * (int64_t)sizeof(float);
+}

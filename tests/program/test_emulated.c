@@ -257,3 +257,33 @@ TEST(emulated_faults, the_cost_is_the_difference_of_two_runs)
         CU_ASSERT(all > without);
     }
 }
+
+/* ---- time of a recovery ---------------------------------------------------------------------- */
+
+/* Virtual time of recovery from a lost shard with an optimizer, ps. */
+static long long recovery_ps(const char *optimizer)
+{
+    char dir[160], options[400];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("recovery"));
+    (void)snprintf(options, sizeof options,
+                   "--num_csx 2 --max_steps 3 --numerics none --fault lost_shard:shard=0,from=3 "
+                   "--set runconfig.save_initial_checkpoint=true "
+                   "--set cluster.recovery.restore_rate=1MB/s "
+                   "--set 'optimizer={optimizer_type: %s, learning_rate: 0.1}'",
+                   optimizer);
+    CU_ASSERT_FATAL(run_in(dir, 1, options));
+    return job_performance(dir, "recovery_ps", 0);
+}
+
+/* The new server reads weights and what the optimizer keeps: two numbers a parameter with AdamW,
+ * one with momentum, none with SGD, sums of rows and columns with Adafactor. */
+TEST(emulated_faults, a_recovery_reads_the_state_of_the_optimizer)
+{
+    const long long adam = recovery_ps("AdamW"), none = recovery_ps("SGD"),
+                    momentum = recovery_ps("SGD, momentum: 0.9"),
+                    factored = recovery_ps("Adafactor, scale_parameter: false, "
+                                           "relative_step: false");
+    CU_ASSERT(none > 0 && none < factored && factored < momentum && momentum < adam);
+    /* Rounded up to whole bytes of a shard, 1 us each. */
+    T_NEAR((double)(adam - none) / (double)(momentum - none), 2, 1e-3);
+}
