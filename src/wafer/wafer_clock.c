@@ -143,7 +143,8 @@ void wafer_clock_leave(struct wafer *w)
 void wafer_clock_feed(struct wafer *w)
 {
     struct wafer_clock *c = &w->clock;
-    const struct hw_samples samples = {.n = w->micro.n_fed,
+    /* A sample is what a process reads at once: of pairs of texts both. */
+    const struct hw_samples samples = {.n = w->micro.n_fed / model_sequences(w->net->model),
                                        .n_tokens = w->micro.n_fed * w->net->model->T,
                                        .evaluation = w->pass->mode == STREAM_EVAL};
     const struct vtime_edge in[] = {

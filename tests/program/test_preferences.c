@@ -262,3 +262,22 @@ TEST(preferences, modules_of_the_profile_are_of_one_model)
                        dir));
     CU_ASSERT(spawn_ok("test -z \"$(cut -d, -f1 %s/op_profile.csv | sort | uniq -d)\"", dir));
 }
+
+/* Virtual time of the third step, ps. */
+static long long step_ps(const char *options)
+{
+    struct job_metrics m;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("dpo_input"));
+    CU_ASSERT_FATAL(train("", dir, options) && job_read(dir, &m) && m.n == STEPS);
+    return m.step[2].step_time_ps;
+}
+
+/* A worker process reads a pair as one sample: at 10 s each all else is short. */
+TEST(preferences, a_pair_is_one_sample_of_the_input)
+{
+    const long long ps = step_ps("--numerics none --set train_input.batch_size=8 "
+                                 "--set cluster.input.workers=1 --set train_input.num_workers=1 "
+                                 "--set cluster.input.sample_time='10 s'");
+    T_NEAR((double)ps * 1e-12 / 80, 1, 1e-2);
+}
