@@ -310,15 +310,15 @@ static enum wsc_err check_continues(const struct app_run *o, const struct zoo_pa
 {
     const bool named = p->runconfig.checkpoint_path != NULL;
     const bool same = !strcmp(before->runconfig.model_dir, p->runconfig.model_dir) &&
+                      !strcmp(before->runconfig.checkpoint_name, p->runconfig.checkpoint_name) &&
                       p->runconfig.autoload_last_checkpoint &&
                       before->runconfig.checkpoint_steps > 0;
     if (!o->job.values || !zoo_mode_trains(p->runconfig.mode) || named) return WSC_OK;
     if (same) return check_same_model(before, p);
     return wsc_err_hint(
         WSC_RAISE(WSC_CONFIG, "%s: phase %d would start from new weights", p->file, p->phase),
-        "the phases need one model_dir, checkpoints (checkpoint.steps) and "
-        "autoload_last_checkpoint, "
-        "or a ckpt_path; --phase %d runs it alone",
+        "the phases need one model_dir, checkpoints (checkpoint.steps) of one "
+        "checkpoint_name and autoload_last_checkpoint, or a ckpt_path; --phase %d runs it alone",
         p->phase);
 }
 

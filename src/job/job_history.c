@@ -146,16 +146,46 @@ static enum wsc_err set_aside(const char *dir, const struct store_folder *from, 
 /* True when there are lines that a training may drop. */
 static bool has_metrics(const char *dir)
 {
+    struct stat is;
     char *path = wsc_asprintf(WSC_MEM_RUN, "%s/metrics.jsonl", dir);
-    const bool has = path && !access(path, F_OK);
+    const bool has = path && !stat(path, &is) && is.st_size > 0;
     wsc_free(path);
     return has;
+}
+
+/* When the file was written, in nanoseconds since 1970; 0: no such file. */
+static int64_t written_ns(const char *path)
+{
+    struct stat is;
+    if (!path || stat(path, &is)) return 0;
+    return (int64_t)is.st_mtim.tv_sec * 1000000000 + is.st_mtim.tv_nsec;
 }
 
 bool job_history_resumes_here(const struct job_state *s)
 {
     return s->checkpoint.start_path && s->at.step &&
            job_lies_in(s->checkpoint.start_path, s->job->params->runconfig.model_dir);
+}
+
+/* A training with another checkpoint_name wrote lines of metrics, if its checkpoint is newer than
+ * the one that this training resumes from. */
+static enum wsc_err keep_lines_of_others(const struct job_state *s, const struct store_folder *from)
+{
+    const char *start = s->checkpoint.start_path;
+    char *other = NULL, *folder = NULL;
+    if (!has_metrics(from->dir)) return WSC_OK;
+    const int64_t since = job_history_resumes_here(s) ? written_ns(start) : 0;
+    TRY(store_find_other(from, since, start, &other));
+    if (!other) return WSC_OK;
+    enum wsc_err rc = make_folder(from->dir, &folder);
+    if (!rc) rc = keep_metrics(from->dir, folder);
+    if (!rc)
+        WSC_WARNING("%s is of another checkpoint_name, and this training does not resume from it: "
+                    "metrics.jsonl was copied to %s",
+                    other, folder);
+    wsc_free(folder);
+    wsc_free(other);
+    return rc;
 }
 
 enum wsc_err job_history_undo(const struct job_state *s)
@@ -184,7 +214,8 @@ enum wsc_err job_set_aside(const struct job_state *s)
     const struct store_folder from = job_folder(s);
     char *later = NULL;
     TRY(find_later(&from, last, &later));
-    const enum wsc_err err = later ? set_aside(rc->model_dir, &from, last, saves) : WSC_OK;
+    const enum wsc_err err =
+        later ? set_aside(rc->model_dir, &from, last, saves) : keep_lines_of_others(s, &from);
     wsc_free(later);
     return err;
 }

@@ -126,6 +126,51 @@ enum wsc_err store_newest(const struct store_folder *folder, int skip, char **pa
     return rc;
 }
 
+/* True for an HDF5 file that was written after @p since_ns. */
+static bool is_later_hdf5(const char *path, int64_t since_ns)
+{
+    static const char signature[] = "\211HDF\r\n\032\n";
+    char bytes[sizeof signature - 1];
+    struct stat is;
+    if (stat(path, &is) || !S_ISREG(is.st_mode)) return false;
+    if ((int64_t)is.st_mtim.tv_sec * 1000000000 + is.st_mtim.tv_nsec <= since_ns) return false;
+    FILE *file = fopen(path, "rb");
+    const bool read = file && fread(bytes, sizeof bytes, 1, file) == 1;
+    if (file) (void)fclose(file);
+    return read && !memcmp(bytes, signature, sizeof bytes);
+}
+
+static bool is_tmp(const char *name)
+{
+    const size_t n = strlen(name), suffix = sizeof STORE_TMP_SUFFIX - 1;
+    return n >= suffix && !strcmp(name + n - suffix, STORE_TMP_SUFFIX);
+}
+
+enum wsc_err store_find_other(const struct store_folder *folder, int64_t since_ns, const char *but,
+                              char **path)
+{
+    const struct name_form form = form_of(folder);
+    const char *slash = but ? strrchr(but, '/') : NULL;
+    const char *but_name = slash ? slash + 1 : but ? but : "";
+    DIR *d = opendir(folder->dir);
+    *path = NULL;
+    if (!d && errno == ENOENT) return WSC_OK;
+    if (!d) return WSC_RAISE(WSC_IO, "%s: cannot be listed: %s", folder->dir, strerror(errno));
+    enum wsc_err rc = WSC_OK;
+    for (struct dirent *e = readdir(d); e && !rc && !*path; e = readdir(d)) {
+        struct step_file file;
+        if (parse_name(e->d_name, &form, "", &file) || is_tmp(e->d_name)) continue;
+        if (!strcmp(e->d_name, but_name)) continue;
+        *path = wsc_asprintf(WSC_MEM_STORE, "%s/%s", folder->dir, e->d_name);
+        if (!*path) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path of a file");
+        if (*path && is_later_hdf5(*path, since_ns)) break;
+        wsc_free(*path);
+        *path = NULL;
+    }
+    (void)closedir(d);
+    return rc;
+}
+
 static enum wsc_err remove_step(const struct store_folder *folder, const struct step_file *file,
                                 const char *suffix)
 {

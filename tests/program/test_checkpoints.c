@@ -321,6 +321,37 @@ TEST(checkpoints, metrics_of_a_training_are_cut_back_by_trainings_alone)
               spawn_ok("test $(wc -l <%s/earlier.1/metrics.jsonl) -eq %d", dir, n));
 }
 
+/* Lines of a training with another checkpoint_name, whether the next one begins at step 0 or at its
+ * own checkpoint, are copied before they are dropped; a training that resumes loses none. */
+TEST(checkpoints, lines_of_another_checkpoint_name_are_kept)
+{
+    static const struct {
+        const char *options;
+        int folder, n_kept; /* earlier.folder has the n_kept lines from before */
+    } row[] = {{"--max_steps 6", 0, 0},
+               {"--max_steps 3 --set runconfig.checkpoint_name=z_{step}.mdl", 1, 6},
+               {"--max_steps 4 --set runconfig.checkpoint_name=z_{step}.mdl", 0, 0},
+               {"--max_steps 8", 2, 4},
+               {"--max_steps 9", 0, 0}};
+    const char *dir = job_path("names");
+    for (int i = 0; i < (int)(sizeof row / sizeof *row); i++) {
+        struct spawn_result r;
+        char folder[40];
+        (void)snprintf(folder, sizeof folder, "/earlier.%d\n", row[i].folder);
+        spawn_run(&r, "%s --set runconfig.checkpoint_steps=3 %s --model_dir %s", job_tiny(),
+                  row[i].options, dir);
+        T_EQ(r.status, 0);
+        T_EQ(strstr(r.err, "metrics.jsonl was copied to ") != NULL, row[i].folder > 0);
+        if (row[i].folder) {
+            CU_ASSERT(strstr(r.err, " is of another checkpoint_name") && strstr(r.err, folder));
+            CU_ASSERT(spawn_ok("test $(wc -l <%s/earlier.%d/metrics.jsonl) -eq %d", dir,
+                               row[i].folder, row[i].n_kept));
+        }
+        spawn_free(&r);
+    }
+    CU_ASSERT(spawn_ok("test ! -e %s/earlier.3", dir));
+}
+
 /* A model of another depth: @p why without the key, a run with it. */
 static void check_strict(int layers, const char *why)
 {

@@ -149,6 +149,9 @@ TEST(styles, all_phases_are_checked_first)
          "num_heads: 2, filter_size: 256, max_position_embeddings: 64, dropout_rate: 0.0, "
          "layer_norm_epsilon: 1.0e-05, nonlinearity: relu}",
          "model.nonlinearity: "},
+        {"$ i \\      checkpoint: {steps: 10, checkpoint_name: \"b_{step}.mdl\"}",
+         "phase 2 would start from new weights; hint: the phases need one model_dir, checkpoints "
+         "(checkpoint.steps) of one checkpoint_name"},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct spawn_result r;
