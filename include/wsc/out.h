@@ -226,6 +226,10 @@ void out_progress(int64_t done, const char *note);
 /** Report @p done units of the part @p what of work that has several parts. Unless @p what and
  *  @p total are those of the part in progress, the new part replaces it. */
 void out_progress_at(const char *what, int64_t done, int64_t total, const char *note);
+/** Hold (@p on) the part in progress, or release it: until then, or until out_progress_start(), the
+ *  names of other parts are its notes. For work that some of its units need in between, as a
+ *  training checks a checkpoint. */
+void out_progress_hold(bool on);
 /** Remove the line from a terminal until the next report, before other output to stdout. */
 void out_progress_hide(void);
 /** Remove the line; nothing happens when none is shown. */

@@ -230,7 +230,9 @@ enum wsc_err job_train(struct job_state *s)
     s->log.loop_end = s->at.step;
     s->run.evaluations.every = job_eval_every(s);
     s->run.evaluations.last_step = s->run.last_step;
+    out_progress_hold(true);
     const enum wsc_err end = train_all(s);
+    out_progress_hold(false);
     const bool stopped = end == WSC_INTERRUPTED; /* on all ranks */
     if (end && !stopped) return end;
     if (!stopped) log_end(s);

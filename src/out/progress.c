@@ -34,7 +34,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t begun;
     bool ticking; /* the thread exists */
-    bool active, plain, drawn;
+    bool active, plain, drawn, held;
     char what[64], note[96];
     int64_t total, done, base; /* base: done at the first report, the rate counts from there */
     double start_s, base_s, drawn_s, hidden_s;
@@ -262,6 +262,7 @@ static void begin(const char *what, int64_t total)
     erase();
     line.plain = !isatty(STDERR_FILENO) || !terminal || !*terminal || !strcmp(terminal, "dumb");
     line.active = true;
+    line.held = false;
     line.total = total;
     line.done = 0;
     line.has_base = false;
@@ -314,9 +315,19 @@ void out_progress_at(const char *what, int64_t done, int64_t total, const char *
     lock();
     if (line.active) {
         const bool same = line.total == total && !strncmp(line.what, what, sizeof line.what - 1);
-        if (!same) begin(what, total);
-        report(done, note);
+        if (!same && !line.held) begin(what, total);
+        if (!same && line.held)
+            report(line.done, what);
+        else
+            report(done, note);
     }
+    unlock();
+}
+
+void out_progress_hold(bool on)
+{
+    lock();
+    line.held = on;
     unlock();
 }
 

@@ -106,6 +106,20 @@ TEST(progress, every_long_command_shows_what_it_does_and_how_far_it_is)
         check_row(i, dir);
 }
 
+/* The check of a checkpoint that lets an older one go is part of the training. */
+TEST(progress, a_check_inside_a_training_is_a_note)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "WSC_PROGRESS_SECONDS=1e-9 \"$WSC\" run " TINY "--num_steps 4 --model_dir %s "
+              "--set runconfig.checkpoint_steps=1 --set runconfig.max_checkpoints=1",
+              job_path("checked"));
+    T_EQ(r.status, 0);
+    CU_ASSERT(!has_line(r.err, "check", true));
+    CU_ASSERT(has_line(r.err, "train", true) && strstr(r.err, " (check)\n"));
+    spawn_free(&r);
+}
+
 /* The longest one of all; its first strip takes longer than the silence before a line. */
 TEST(progress, a_single_long_item_is_not_silent)
 {
