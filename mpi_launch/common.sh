@@ -358,12 +358,17 @@ forward() { # SIGNAL
 # Ask the script PID for a checkpoint so many seconds before the end of a job of LIMIT seconds.
 stop_before_limit() { # PID LIMIT SECONDS
     case $2 in '' | *[!0-9]*) return ;; esac
+    [ "$2" -gt "$3" ] || {
+        echo "$0: the time limit of $2 s is not longer than WSC_STOP_SECONDS ($3 s): the run is" \
+            "not asked for a checkpoint before it; hint: set a smaller WSC_STOP_SECONDS" >&2
+        return
+    }
     at=$(($(date +%s) + $2 - $3))
     while [ "$(date +%s)" -lt "$at" ]; do
         sleep 1
         kill -0 "$1" 2>/dev/null || return
     done
-    [ "$2" -le "$3" ] || kill -USR1 "$1"
+    kill -USR1 "$1"
 }
 
 # Run a command, and again, at most $1 times, while it dies; $status is that of the last time.

@@ -193,6 +193,24 @@ TEST(launch, pbs_asks_for_a_checkpoint_before_the_time_limit)
     }
 }
 
+/* A job that is shorter than the time before its limit. */
+TEST(launch, pbs_says_that_it_cannot_ask_before_a_short_time_limit)
+{
+    struct spawn_result r;
+    CU_ASSERT_FATAL(
+        spawn_ok("d=%s/short && mkdir $d && printf '#!/bin/sh\nsleep 1\n' >$d/mpirun && "
+                 "chmod +x $d/mpirun && echo n >$d/nodes",
+                 stand_ins()));
+    spawn_run(&r,
+              "d=%s/short; export PBS_O_WORKDIR=$PWD PBS_NODEFILE=$d/nodes PBS_WALLTIME=60 "
+              "WSC_STOP_SECONDS=60 WSC_ARGS='" TINY "'; PATH=$d:$PATH exec sh mpi_launch/pbs.sh",
+              stand_ins());
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "the time limit of 60 s is not longer than "
+                                         "WSC_STOP_SECONDS (60 s)"));
+    spawn_free(&r);
+}
+
 /* ---- Slurm ----------------------------------------------------------------------------------- */
 
 TEST(launch, slurm_starts_a_rank_per_task_and_no_more_than_roles)
