@@ -314,6 +314,19 @@ static enum wsc_err load_shards(struct job_state *s, struct store_file *file,
     return WSC_OK;
 }
 
+/* A training of an earlier release continues with the weight decay of other tensors. */
+static enum wsc_err warn_of_decay(const struct job_state *s, struct store_file *file)
+{
+    const char *first = NULL;
+    TRY(memoryx_find_changed_decay(file, s->cluster->model, &first));
+    if (first)
+        WSC_WARNING(
+            "%s: an earlier release wrote it, whose weight decay had other tensors, such as "
+            "%s; the training continues with those of this release",
+            store_path(file), first);
+    return WSC_OK;
+}
+
 /* What @p states, NULL for all, asks for; a file that is not of a run has weights alone, and a run
  * that does not train updates none: another optimizer's file will do, and its clock starts at 0. */
 static enum wsc_err load_file(struct job_state *s, struct store_file *file, const char *states)
@@ -339,6 +352,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
     TRY(load_shards(s, file, &what));
     if (what.weights) report_dropped_masks(s, file);
     if (what.weights) TRY(job_history_check(s, file, resumes));
+    if (what.optimizer) TRY(warn_of_decay(s, file));
     if (of_run && asks_for(states, "global_step")) {
         s->at.step = what.step;
         TRY(read_count(s, file, COUNT_EVAL_DUE, 0, &eval_due));

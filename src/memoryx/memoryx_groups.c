@@ -300,6 +300,42 @@ static enum wsc_err read_indices(struct store_file *file, const struct model *mo
     return WSC_OK;
 }
 
+/* The version of the layout whose runs decayed other tensors (decision 60). */
+enum { FORMER_DECAY = 1 };
+
+/* Has the run that wrote @p file decayed the weights of @p group? */
+static enum wsc_err read_decays(struct store_file *file, int group, bool *decays)
+{
+    char key[NAME_BYTES];
+    double decay = 0;
+    (void)snprintf(key, sizeof key, "optimizer.param_groups.%d.weight_decay", group);
+    if (store_has(file, key)) TRY(store_read(file, key, STORE_F64, 0, 1, &decay));
+    *decays = decay != 0;
+    return WSC_OK;
+}
+
+enum wsc_err memoryx_find_changed_decay(struct store_file *file, const struct model *model,
+                                        const char **first)
+{
+    char key[NAME_BYTES];
+    bool any = false, decays = false;
+    const char *found = NULL;
+    *first = NULL;
+    if (store_version(file) != FORMER_DECAY) return WSC_OK;
+    for (int group = 0; group < PLAIN || parameter_key(file, group, 0, key); group++) {
+        TRY(read_decays(file, group, &decays));
+        any |= decays;
+        for (int k = 0; !found && parameter_key(file, group, k, key); k++) {
+            int64_t i;
+            TRY(store_read_i64(file, key, 0, INT64_MAX, &i));
+            if (i < model->n_tensors && model->tensor[i].decay != decays)
+                found = model->tensor[i].name;
+        }
+    }
+    if (any) *first = found;
+    return WSC_OK;
+}
+
 enum wsc_err memoryx_read_labels(struct store_file *file, const struct model *model, int64_t *label)
 {
     struct groups g;

@@ -200,3 +200,19 @@ TEST(parameter_groups, files_of_version_1_are_read_in_their_order)
     model_destroy(&m);
     model_destroy(&other);
 }
+
+/* Relative positions decayed in version 1; a file of cstorch has a version of its own. */
+TEST(parameter_groups, a_change_of_weight_decay_is_found)
+{
+    static const char *const path[] = {"tests/data/wsc_groups_1.mdl", "tests/data/cstorch_05.mdl"};
+    struct model *m = make_earlier("");
+    for (int i = 0; i < 2; i++) {
+        struct store_file *file = NULL;
+        const char *first = NULL;
+        T_OK(store_open(&file, path[i]));
+        T_OK(memoryx_find_changed_decay(file, m, &first));
+        CU_ASSERT(i ? !first : first && strstr(first, "relative_attention_bias") != NULL);
+        store_close(&file);
+    }
+    model_destroy(&m);
+}
