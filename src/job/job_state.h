@@ -136,8 +136,8 @@ struct job_log {
 struct job_result {
     struct vtime_breakdown total;
     int64_t total_time_ps;
-    double useful_flop; /* of a token, summed over the trained steps: masks differ by step */
-    int64_t evaluation_ps;        /* of complete evaluations */
+    double useful_flop;    /* of a token, summed over the trained steps: masks differ by step */
+    int64_t evaluation_ps; /* of complete evaluations */
     struct job_fault_cost *fault; /* owned (n_faults): cost of each fault */
     int n_faults;
     int64_t wafer_rss_bytes, memoryx_rss_bytes, sent_bytes;

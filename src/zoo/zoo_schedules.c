@@ -602,20 +602,16 @@ static bool is_other(const struct reading *r, const struct conf_node *name,
     return true;
 }
 
-/* Report a name with the suffix of the other value: ...WD schedules the weight decay, ...LR the
- * learning rate. */
-static bool is_for_other(const struct reading *r, const struct conf_node *name)
+/* Report a scheduler ...WD, which schedules the weight decay, in a schedule of the learning rate.
+ * The reverse is read: params of the older style name schedulers of the weight decay ...LR too. */
+static bool is_for_decay(const struct reading *r, const struct conf_node *name)
 {
-    enum { SUFFIX = 2 };
-    static const struct {
-        const char *suffix, *value;
-    } kind[] = {{"LR", "learning rate"}, {"WD", "weight decay"}};
-    const int other = !r->decays;
-    const size_t n = name->kind == CONF_NODE_SCALAR ? strlen(name->text) : 0;
-    if (n < SUFFIX || strcasecmp(name->text + n - SUFFIX, kind[other].suffix) != 0) return false;
-    conf_diag_error(r->p->diag, name->pos, r->path, "%s schedules the %s, not the %s; hint: %.*s%s",
-                    name->text, kind[other].value, kind[!other].value, (int)(n - SUFFIX),
-                    name->text, kind[!other].suffix);
+    static const char suffix[] = "WD";
+    const size_t n = name->kind == CONF_NODE_SCALAR ? strlen(name->text) : 0, m = strlen(suffix);
+    if (r->decays || n < m || strcasecmp(name->text + n - m, suffix) != 0) return false;
+    conf_diag_error(r->p->diag, name->pos, r->path,
+                    "%s schedules the weight decay, not the learning rate; hint: %.*sLR",
+                    name->text, (int)(n - m), name->text);
     return true;
 }
 
@@ -623,7 +619,7 @@ static bool is_for_other(const struct reading *r, const struct conf_node *name)
 static void read_scheduler(const struct reading *r, const struct conf_node *name,
                            const struct conf_node *args, const char *wrapped, int at)
 {
-    if (is_for_other(r, name)) return;
+    if (is_for_decay(r, name)) return;
     if (is_scale_per_param(name))
         read_wrapped(r, args, wrapped, at);
     else

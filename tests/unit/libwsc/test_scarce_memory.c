@@ -22,6 +22,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_TRIES = 200000 };
 
@@ -238,6 +239,11 @@ static enum wsc_err convert(void *ctx)
 {
     const struct convert_job job = {.input = "tests/data/hf_llama", .out = ctx};
     struct convert_result result;
+    char path[400];
+    (void)snprintf(path, sizeof path, "%s/model.mdl", job.out); /* of an attempt before */
+    (void)unlink(path);
+    (void)snprintf(path, sizeof path, "%s/params.yaml", job.out);
+    (void)unlink(path);
     return convert_from_hf(&job, &result);
 }
 
