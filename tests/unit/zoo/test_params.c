@@ -537,6 +537,7 @@ TEST(zoo_params, epochs_are_steps)
                    "runconfig.steps_per_epoch=1000001"),
          WSC_CONFIG);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "at most 1000000000000000 steps together"));
+    zoo_params_fini(&p);
 }
 
 TEST(zoo_params, the_command_line_chooses_steps_or_epochs)
