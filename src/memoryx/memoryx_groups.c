@@ -314,6 +314,21 @@ static enum wsc_err read_decays(struct store_file *file, int group, bool *decays
     return WSC_OK;
 }
 
+/* Set *@p found to the name of a tensor of @p group that the model decays and the run did not, or
+ * the reverse; keep it where there is one already. */
+static enum wsc_err find_in_group(struct store_file *file, const struct model *model, int group,
+                                  bool decays, const char **found)
+{
+    char key[NAME_BYTES];
+    for (int k = 0; !*found && parameter_key(file, group, k, key); k++) {
+        int64_t i;
+        TRY(store_read_i64(file, key, 0, INT64_MAX, &i));
+        if (i < model->n_tensors && model->tensor[i].decay != decays)
+            *found = model->tensor[i].name;
+    }
+    return WSC_OK;
+}
+
 enum wsc_err memoryx_find_changed_decay(struct store_file *file, const struct model *model,
                                         const char **first)
 {
@@ -325,12 +340,7 @@ enum wsc_err memoryx_find_changed_decay(struct store_file *file, const struct mo
     for (int group = 0; group < PLAIN || parameter_key(file, group, 0, key); group++) {
         TRY(read_decays(file, group, &decays));
         any |= decays;
-        for (int k = 0; !found && parameter_key(file, group, k, key); k++) {
-            int64_t i;
-            TRY(store_read_i64(file, key, 0, INT64_MAX, &i));
-            if (i < model->n_tensors && model->tensor[i].decay != decays)
-                found = model->tensor[i].name;
-        }
+        TRY(find_in_group(file, model, group, decays, &found));
     }
     if (any) *first = found;
     return WSC_OK;

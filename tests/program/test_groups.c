@@ -100,7 +100,7 @@ TEST(groups, a_resumed_run_may_have_other_groups)
     static const char *const others[] = {
         TAGGED("proj_k"), CONSTANT,
         TAGGED("proj_q") "--set optimizer.adjust_learning_rate.decoder_input_ffn=1.0000000000001 "};
-    struct job_metrics straight, resumed;
+    struct job_metrics straight = {0}, resumed = {0};
     struct spawn_result r;
     char dir[160], file[200];
     (void)snprintf(dir, sizeof dir, "%s", job_path("groups_first"));

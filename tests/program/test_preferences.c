@@ -266,7 +266,7 @@ TEST(preferences, modules_of_the_profile_are_of_one_model)
 /* Virtual time of the third step, ps. */
 static long long step_ps(const char *options)
 {
-    struct job_metrics m;
+    struct job_metrics m = {0};
     char dir[160];
     (void)snprintf(dir, sizeof dir, "%s", job_path("dpo_input"));
     CU_ASSERT_FATAL(train("", dir, options) && job_read(dir, &m) && m.n == STEPS);

@@ -116,7 +116,7 @@ static bool train_late(const char *dir, int last_step, bool sparse)
 TEST(sparse, time_follows_the_updates_that_masks_count)
 {
     enum { DENSE = 2, STEPS_AFTER = 4 };
-    struct job_metrics late, fresh;
+    struct job_metrics late = {0}, fresh = {0};
     char a[160], b[160];
     (void)snprintf(a, sizeof a, "%s", job_path("late_masks"));
     (void)snprintf(b, sizeof b, "%s", job_path("masks"));
