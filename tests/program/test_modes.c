@@ -224,18 +224,18 @@ TEST(modes, validate_only_warns_of_data_that_a_run_would_miss)
 {
     static const struct {
         const char *words;
-        int n_warnings;
-    } row[] = {{"--set eval_input.data_dir=/nowhere", 0},
-               {"--set train_input.data_dir=/nowhere", 1},
-               {"--set eval_input.data_dir=/nowhere --mode train_and_eval", 1},
-               {"--set train_input.data_dir=/nowhere --mode eval", 0},
-               {"--set train_input.data_dir=/nowhere --numerics none", 0}};
+        bool warns;
+    } row[] = {{"--set eval_input.data_dir=/nowhere", false},
+               {"--set train_input.data_dir=/nowhere", true},
+               {"--set eval_input.data_dir=/nowhere --mode train_and_eval", true},
+               {"--set train_input.data_dir=/nowhere --mode eval", false},
+               {"--set train_input.data_dir=/nowhere --numerics none", false}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct spawn_result r;
         spawn_run(&r, "%s --validate_only %s", job_tiny(), row[i].words);
         T_EQ(r.status, 0);
         T_EQ(strstr(r.err, "a run would end with: data_dir /nowhere: cannot be listed") != NULL,
-             row[i].n_warnings);
+             row[i].warns);
         CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "\n  total "));
         spawn_free(&r);
     }
