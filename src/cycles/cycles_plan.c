@@ -250,40 +250,55 @@ static double latency_cycles(const struct hw *hw, const struct model *model, int
            wsc_seconds((double)cycles_latency_ps(hw->cluster, model, stage, backward));
 }
 
+/** Cycles of a stage, a micro-batch or a step. unspilled: if nothing spilled. */
+struct cost {
+    double cycles, unspilled;
+};
+
+static void add_cost(struct cost *sum, double times, struct cost c)
+{
+    sum->cycles += times * c.cycles;
+    sum->unspilled += times * c.unspilled;
+}
+
 /** Cycles of @p stage forward and backward, compute and I/O overlapped. */
-static double forward_cycles(const struct hw *hw, const struct cycles_layout *l,
-                             const struct cycles_plan *plan, int stage, int64_t n_sequences)
+static struct cost forward_cost(const struct hw *hw, const struct cycles_layout *l,
+                                const struct cycles_plan *plan, int stage, int64_t n_sequences)
 {
     const struct model_stage *s = &l->model->stage[stage];
     const double weights = (double)s->n_elems * (double)num_format_bytes(l->model->format);
     const double spill = (double)cycles_spill_bytes(l->model, plan, stage, n_sequences);
     const struct cycles_breakdown f = cycles_layout_stage(l, s, plan->keep, false);
-    const double io = fmax(hw_io_cycles(hw, weights), hw_spill_cycles(hw, spill));
-    return latency_cycles(hw, l->model, stage, false) + fmax(cycles_total(&f), io);
+    const double busy = fmax(cycles_total(&f), hw_io_cycles(hw, weights));
+    const double latency = latency_cycles(hw, l->model, stage, false);
+    return (struct cost){latency + fmax(busy, hw_spill_cycles(hw, spill)), latency + busy};
 }
 
-static double backward_cycles(const struct hw *hw, const struct cycles_layout *l,
-                              const struct cycles_plan *plan, int stage, int64_t n_sequences)
+static struct cost backward_cost(const struct hw *hw, const struct cycles_layout *l,
+                                 const struct cycles_plan *plan, int stage, int64_t n_sequences)
 {
     const struct model_stage *s = &l->model->stage[stage];
     const double n = (double)s->n_elems, weights = n * (double)num_format_bytes(l->model->format);
     const double spill = (double)cycles_spill_bytes(l->model, plan, stage, n_sequences);
     const struct cycles_breakdown b = cycles_layout_stage(l, s, plan->keep, true);
-    const double out = hw_io_cycles(hw, fmax(weights + spill, n * 4)); /* gradients in 32 bits */
-    const double io = fmax(out, hw_spill_cycles(hw, spill));
-    return latency_cycles(hw, l->model, stage, true) + fmax(cycles_total(&b), io);
+    const double gradients = n * 4; /* in 32 bits */
+    const double busy = fmax(cycles_total(&b), hw_io_cycles(hw, fmax(weights, gradients)));
+    const double io = fmax(hw_io_cycles(hw, weights + spill), hw_spill_cycles(hw, spill));
+    const double latency = latency_cycles(hw, l->model, stage, true);
+    return (struct cost){latency + fmax(busy, io), latency + busy};
 }
 
 /** Cycles of @p stage of the reference model, which has no adapters and keeps nothing. */
-static double reference_cycles(const struct hw *hw, const struct cycles_layout *l,
-                               const struct cycles_plan *plan, int stage)
+static struct cost reference_cost(const struct hw *hw, const struct cycles_layout *l,
+                                  const struct cycles_plan *plan, int stage)
 {
     const struct model *m = l->model;
     const struct model_stage *s = &m->stage[stage];
     const double weights = (double)s->n_elems * (double)num_format_bytes(m->format);
     const struct cycles_breakdown f = cycles_layout_stage(l, s, plan->keep, false);
-    return latency_cycles(hw, m, stage - m->first_policy, false) +
-           fmax(cycles_total(&f), hw_io_cycles(hw, weights));
+    const double cycles = latency_cycles(hw, m, stage - m->first_policy, false) +
+                          fmax(cycles_total(&f), hw_io_cycles(hw, weights));
+    return (struct cost){cycles, cycles};
 }
 
 /** The stage in the last block of a stack for @p stage in its first. */
@@ -298,9 +313,9 @@ static int in_last_block(const struct model *model, int stage)
 
 /** Cycles of @p stage in all blocks of its stack, which are equal: one stands for those that run
  *  forward alone, one for the others. */
-static double stage_cycles(const struct hw *hw, const struct cycles_layout *l,
-                           const struct cycles_plan *plan, bool training, int stage,
-                           int64_t n_sequences)
+static struct cost stage_cost(const struct hw *hw, const struct cycles_layout *l,
+                              const struct cycles_plan *plan, bool training, int stage,
+                              int64_t n_sequences)
 {
     const struct model *model = l->model;
     const struct model_stage *s = &model->stage[stage];
@@ -308,12 +323,29 @@ static double stage_cycles(const struct hw *hw, const struct cycles_layout *l,
     const int64_t idle = s->layer < 0 || !training ? 0 : model_idle_blocks(model, s->stack);
     const int last = idle ? in_last_block(model, stage) : stage;
     const double others = (double)(blocks - idle);
-    double sum = 0;
-    if (idle) sum += (double)idle * forward_cycles(hw, l, plan, stage, n_sequences);
-    if (idle < blocks) sum += others * forward_cycles(hw, l, plan, last, n_sequences);
-    if (model->n_reference) sum += (double)blocks * reference_cycles(hw, l, plan, stage);
+    struct cost sum = {0};
+    if (idle) add_cost(&sum, (double)idle, forward_cost(hw, l, plan, stage, n_sequences));
+    if (idle < blocks) add_cost(&sum, others, forward_cost(hw, l, plan, last, n_sequences));
+    if (model->n_reference) add_cost(&sum, (double)blocks, reference_cost(hw, l, plan, stage));
     if (training && idle < blocks && (idle || last >= model->first_trained || s->layer >= 0))
-        sum += others * backward_cycles(hw, l, plan, last, n_sequences);
+        add_cost(&sum, others, backward_cost(hw, l, plan, last, n_sequences));
+    return sum;
+}
+
+/** Cycles of all stages of a micro-batch. */
+static struct cost micro_batch_cost(const struct hw *hw, const struct model *model,
+                                    const struct cycles_plan *plan, bool training,
+                                    int64_t n_sequences, const struct model_density *density)
+{
+    struct cycles_layout l;
+    struct cost sum = {0};
+    if (n_sequences <= 0) return sum;
+    cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
+    for (int stage = model->first_policy; stage < model->n_stages; stage++) {
+        const struct model_stage *s = &model->stage[stage];
+        if (s->layer > model->stack[s->stack].first) continue;
+        add_cost(&sum, 1, stage_cost(hw, &l, plan, training, stage, n_sequences));
+    }
     return sum;
 }
 
@@ -321,16 +353,7 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
                                const struct cycles_plan *plan, bool training, int64_t n_sequences,
                                const struct model_density *density)
 {
-    struct cycles_layout l;
-    double sum = 0;
-    if (n_sequences <= 0) return 0;
-    cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
-    for (int stage = model->first_policy; stage < model->n_stages; stage++) {
-        const struct model_stage *s = &model->stage[stage];
-        if (s->layer > model->stack[s->stack].first) continue;
-        sum += stage_cycles(hw, &l, plan, training, stage, n_sequences);
-    }
-    return sum;
+    return micro_batch_cost(hw, model, plan, training, n_sequences, density).cycles;
 }
 
 /** Set the number and size of micro-batches of at most @p most units: they are about equal, as
@@ -341,44 +364,97 @@ static void set_micro_batches(const struct task *task, struct cycles_plan *p, in
     p->micro_batch = sequences_of(task, (task->units - 1) / p->n_micro + 1);
 }
 
-static double step_cycles(const struct task *task, const struct cycles_plan *p)
+static struct cost step_cost(const struct task *task, const struct cycles_plan *p)
 {
     const int64_t rest = task->units % p->n_micro, large = rest ? rest : p->n_micro - 1;
-    const int64_t small_size = sequences_of(task, task->units / p->n_micro);
-    const double small = cycles_plan_micro_batch(task->hw, task->model, p, task->training,
-                                                 small_size, task->densest);
-    if (large == 0) return small;
-    return (double)(p->n_micro - large) * small +
-           (double)large * cycles_plan_micro_batch(task->hw, task->model, p, task->training,
-                                                   p->micro_batch, task->densest);
+    const int64_t size[2] = {sequences_of(task, task->units / p->n_micro), p->micro_batch};
+    const double times[2] = {(double)(p->n_micro - large), (double)large};
+    struct cost sum = {0};
+    for (int i = 0; i < 2 && times[i] > 0; i++)
+        add_cost(
+            &sum, times[i],
+            micro_batch_cost(task->hw, task->model, p, task->training, size[i], task->densest));
+    return sum;
 }
 
-/** Evaluate one candidate and copy it to @p best if its step is faster. Returns true when the whole
- *  share of the wafer fits in one micro-batch, so that more slices cannot help. */
-static bool try_slices(const struct task *task, const struct cycles_plan *way, bool resident,
-                       struct cycles_plan *best)
+/** A plan, and the cycles of its step if nothing spilled. */
+struct candidate {
+    struct cycles_plan plan;
+    double unspilled;
+};
+
+/** Plans of which activations spill. */
+struct candidates {
+    int n;
+    struct candidate list[MAX_LANES * MAX_SLICES];
+};
+
+/** Cycles in which the kept activations of a step leave the wafer and come back. */
+static double spilled_cycles(const struct task *task, const struct cycles_plan *p)
 {
-    struct cycles_plan p = *way;
-    const int64_t most = task->micro_batch ? task->micro_batch : largest(task, &p, resident);
+    const double bytes = (double)p->spill_bytes_per_sequence * (double)task->share;
+    return 2 * hw_spill_cycles(task->hw, bytes);
+}
+
+/** Set the cycles of @p c, and copy it to @p best if its step is faster. Those of a plan whose
+ *  spilled bytes alone take longer than the best step are not counted. */
+static void rate_plan(const struct task *task, struct candidate *c, struct cycles_plan *best)
+{
+    struct cost cost = {.cycles = INFINITY};
+    if (best->lanes == 0 || spilled_cycles(task, &c->plan) < best->step_cycles)
+        cost = step_cost(task, &c->plan);
+    c->plan.step_cycles = cost.cycles;
+    c->unspilled = cost.unspilled;
+    if (best->lanes == 0 || cost.cycles < best->step_cycles) *best = c->plan;
+}
+
+/** Try more micro-batches than those of @p way, the fewest that fit while activations spill: the
+ *  smaller one is, the less of a sequence spills. Each time there are one more or a sixteenth more,
+ *  until what spills takes no time, or these would not be the fastest even then. */
+static void try_smaller(const struct task *task, const struct candidate *way,
+                        struct cycles_plan *best)
+{
+    enum { PARTS = 16 };
+    struct candidate c = *way;
+    if (c.unspilled >= best->step_cycles) return; /* before the search for the end */
+    const int64_t resident = largest(task, &c.plan, true);
+    for (int64_t n = c.plan.n_micro + 1; n <= task->units; n += n / PARTS + 1) {
+        const int64_t units = (task->units - 1) / n + 1;
+        if (units <= resident || c.unspilled >= fmin(c.plan.step_cycles, best->step_cycles)) return;
+        set_micro_batches(task, &c.plan, units);
+        set_bytes(task, &c.plan, false);
+        rate_plan(task, &c, best);
+    }
+}
+
+/** Evaluate one candidate and copy it to @p best if its step is faster; add it to @p spilled if
+ *  smaller micro-batches would spill less. Returns true when the whole share of the wafer fits in
+ *  one micro-batch, so that more slices cannot help. */
+static bool try_slices(const struct task *task, const struct cycles_plan *way, bool resident,
+                       struct cycles_plan *best, struct candidates *spilled)
+{
+    struct candidate c = {.plan = *way};
+    struct cycles_plan *p = &c.plan;
+    const int64_t most = task->micro_batch ? task->micro_batch : largest(task, p, resident);
     if (most == 0) return false;
-    set_micro_batches(task, &p, most);
+    set_micro_batches(task, p, most);
     const bool spills_work = task->excess && !resident;
-    const int64_t least = spills_work ? model_sequences(task->model) : p.micro_batch;
-    if (task->micro_batch && !fits(task, &p, least, resident)) return false;
-    set_bytes(task, &p, resident);
-    p.step_cycles = step_cycles(task, &p);
-    if (best->lanes == 0 || p.step_cycles < best->step_cycles) *best = p;
-    return p.n_micro == 1 && (resident || fits(task, &p, p.micro_batch, false));
+    const int64_t least = spills_work ? model_sequences(task->model) : p->micro_batch;
+    if (task->micro_batch && !fits(task, p, least, resident)) return false;
+    set_bytes(task, p, resident);
+    rate_plan(task, &c, best);
+    if (!task->micro_batch && p->spill_bytes_per_sequence > 0) spilled->list[spilled->n++] = c;
+    return p->n_micro == 1 && (resident || fits(task, p, p->micro_batch, false));
 }
 
 /** Evaluate a candidate with all filter features at once, then in 2, 4, ... slices until the whole
  *  share of the wafer fits in one micro-batch. */
 static void try_plan(const struct task *task, int lanes, enum cycles_keep keep, bool resident,
-                     struct cycles_plan *best)
+                     struct cycles_plan *best, struct candidates *spilled)
 {
     struct cycles_plan p = {.lanes = lanes, .keep = keep};
     for (p.slices = 1; p.slices <= MAX_SLICES; p.slices *= 2)
-        if (try_slices(task, &p, resident, best)) return;
+        if (try_slices(task, &p, resident, best, spilled)) return;
 }
 
 /** True when the model's blocks stream part by part. */
@@ -437,20 +513,26 @@ static WSC_CHECKED enum wsc_err too_large(const struct task *task)
         "shorter sequences or a smaller hidden_size and filter_size fit");
 }
 
-/** Evaluate every number of lanes with every choice of kept values. */
+/** Evaluate every number of lanes with the kept values of @p keep, and then smaller micro-batches
+ *  in those plans that are the fastest ones apart from what they spill. */
+static void search_keep(const struct task *task, enum cycles_keep keep, struct cycles_plan *best)
+{
+    struct candidates spilled = {0};
+    const int least = least_lanes(task), max_lanes = most_lanes(task);
+    for (int lanes = least; lanes <= max_lanes; lanes++) {
+        try_plan(task, lanes, keep, true, best, &spilled);
+        /* Without training nothing is kept, and only what exceeds the memory spills. */
+        if (task->training || task->excess) try_plan(task, lanes, keep, false, best, &spilled);
+    }
+    for (int i = 0; i < spilled.n; i++)
+        try_smaller(task, &spilled.list[i], best);
+}
+
+/** Evaluate every choice of kept values. */
 static void search(const struct task *task, struct cycles_plan *best)
 {
-    const int least = least_lanes(task), max_lanes = most_lanes(task);
-    for (int keep = 0; keep < CYCLES_N_KEEPS; keep++) {
-        if (!may_keep(task, keep)) continue;
-        for (int lanes = least; lanes <= max_lanes; lanes++) {
-            try_plan(task, lanes, (enum cycles_keep)keep, true, best);
-            if (task->training) try_plan(task, lanes, (enum cycles_keep)keep, false, best);
-        }
-    }
-    /* Without training nothing is kept, so this is for working sets alone. */
-    for (int lanes = least; lanes <= max_lanes && best->lanes == 0 && task->excess; lanes++)
-        try_plan(task, lanes, CYCLES_KEEP_ALL, false, best);
+    for (int keep = 0; keep < CYCLES_N_KEEPS; keep++)
+        if (may_keep(task, keep)) search_keep(task, (enum cycles_keep)keep, best);
 }
 
 /** Plan micro-batches of @p units units. Where no plan has room for their working set, one is made
