@@ -216,6 +216,36 @@ TEST(plan, a_given_micro_batch_that_fits_spills_no_working_set)
     }
 }
 
+/* The planner's micro-batch against every number of micro-batches that a user can ask for. One
+ * smaller than the largest of its kind can be faster by the rounding of sizes on PEs. */
+static void is_as_fast_as_each_given_one(const struct rig *r, int64_t share)
+{
+    const struct cycles_plan chosen = plan(r, share, CONF_AUTO);
+    for (int64_t n = 1; n <= 16; n++) {
+        const struct cycles_plan given = plan(r, share, (share - 1) / n + 1);
+        if (given.spill_bytes_per_sequence > given.act_bytes_per_sequence) continue;
+        CU_ASSERT(chosen.step_cycles <= given.step_cycles * 1.01);
+    }
+}
+
+/* Where a matrix is a stage and the servers limit the largest micro-batch, a smaller one of which
+ * some activations spill is faster than both that and one of which none do. */
+TEST(plan, no_given_micro_batch_is_faster_where_activations_spill)
+{
+    static const int64_t shares[] = {90, 132, 500};
+    struct rig r;
+    int between = 0;
+    rig_open(&r, case_256m, HW_STREAM_MATRIX);
+    r.cluster.wafer.clock_hz *= 2; /* computing is fast, the servers are not */
+    for (unsigned i = 0; i < sizeof shares / sizeof *shares; i++) {
+        const struct cycles_plan p = plan(&r, shares[i], CONF_AUTO);
+        is_as_fast_as_each_given_one(&r, shares[i]);
+        between += p.n_micro > 1 && p.spill_bytes_per_sequence > 0;
+    }
+    CU_ASSERT(between > 0);
+    model_destroy(&r.model);
+}
+
 /* Sequences that stay together bound the micro-batch as SRAM does; more of them than fit spill. */
 TEST(plan, micro_batches_have_whole_leaves)
 {
