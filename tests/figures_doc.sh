@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The figures of docs/VALIDATION.md and README.md are those of the program.
+# The figures of README.md, docs/VALIDATION.md and docs/SCALING.md are those of the program.
 #   figures_doc.sh check DIR     differences, status 1 when there are any
 #   figures_doc.sh update DIR    write figures and picture into the documents
-# DIR is that of `wsc validate --out DIR`; the sweeps of README.md are made here, by $WSC or
+# DIR is that of `wsc validate --out DIR`; the sweeps of docs/SCALING.md are made here, by $WSC or
 # build/wsc.  Run in the root of the source tree.  What stands between a comment `figures of ...` and
 # `end of the figures` is generated; in rows whose first cell ends with the id of a published figure
 # in a comment, the other cells are.
@@ -77,9 +77,9 @@ constants() {
             sub(/^ */, ""); n = $1 + $3 + $5 + $7
             rest = index($0, "; ") ? substr($0, index($0, "; ") + 2) + 0 : 0
             sub(/;.*/, "")
-            printf "[The cluster file](configs/cluster/cs2.yaml) has %d constants: %s; each has " \
+            printf "[The cluster file](../configs/cluster/cs2.yaml) has %d constants: %s; each has " \
                 "a source and a kind, and a unit unless it is a pure number.", n, $0
-            printf " It leaves %d other keys at the default.\n", rest
+            printf " The file leaves %d further keys at their defaults.\n", rest
         }' "$dir/constants.txt"
 }
 
@@ -140,7 +140,7 @@ summary >"$dir/block.accuracy"
 validation >"$dir/block.wsc_validate"
 cp "$dir/products.md" "$dir/block.products"
 status=0
-for page in README.md docs/VALIDATION.md; do
+for page in README.md docs/VALIDATION.md docs/SCALING.md; do
     renew "$page" >"$dir/page.md"
     case $1 in
     check) diff "$page" "$dir/page.md" || status=1 ;;

@@ -123,6 +123,10 @@ struct law_ladder {
     const char *out;     /**< folder; a training goes to `<out>/<hidden>x<layers>` */
     const char *command; /**< for provenance */
 };
+/** Check that the params of every size of @p ladder can be made: WSC_USAGE or WSC_CONFIG with the
+ *  reason for the first one that cannot, before a size trains. Equal on all ranks. */
+enum wsc_err law_check_sizes(const struct law_ladder *ladder) WSC_CHECKED;
+
 /** Train size @p k of @p ladder, or read the results of an earlier run; an interrupted training is
  *  resumed. The number of heads and the width of the feed-forward network are scaled with the
  * width; the number of tokens gives the steps, and steps of schedules are scaled by the same

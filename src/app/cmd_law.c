@@ -50,6 +50,7 @@ static enum wsc_err read_points(struct law_study *s)
 /* The ladder on all ranks; its points on rank 0. */
 static enum wsc_err train(struct law_study *s, const struct law_ladder *ladder)
 {
+    TRY(app_reported_once(s->comm, law_check_sizes(ladder)));
     for (int k = 0; k < ladder->n_sizes; k++) {
         struct law_point *p = &s->point[s->n_points];
         bool report;

@@ -68,7 +68,7 @@ static void wrap(FILE *f, const char *text, int column)
 /* Where the help texts begin: after the longest name that is not too long. */
 static int find_column(const struct app_option *table, const struct app_command *command)
 {
-    int widest = 0;
+    int widest = (int)strlen("  --help");
     const struct app_option *o = NULL;
     while ((o = app_next_option(table, command, o))) {
         char name[324];

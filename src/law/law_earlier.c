@@ -17,10 +17,20 @@
 #include <unistd.h>
 
 /* Keys that change no loss, only time, messages and files. */
-static const char *const free_key[] = {
-    "micro_batch_size:", "num_workers:",        "model_dir:",       "num_csx:",
-    "log_steps:",        "checkpoint_steps:",   "max_checkpoints:", "num_wgt_servers:",
-    "num_act_servers:",  "num_workers_per_csx:"};
+static const char *const free_key[] = {"micro_batch_size:",
+                                       "num_workers:",
+                                       "num_workers_per_csx:",
+                                       "num_csx:",
+                                       "num_wgt_servers:",
+                                       "num_act_servers:",
+                                       "model_dir:",
+                                       "log_steps:",
+                                       "checkpoint_steps:",
+                                       "max_checkpoints:",
+                                       "save_initial_checkpoint:",
+                                       "recompute:",
+                                       "log_summaries:",
+                                       "compute_eval_metrics:"};
 
 /* A position in a text of params. */
 struct place {

@@ -189,6 +189,22 @@ static enum wsc_err warn(const struct law_ladder *l, int k, const struct zoo_par
     return rc;
 }
 
+enum wsc_err law_check_sizes(const struct law_ladder *ladder)
+{
+    struct zoo_params of_file = {0};
+    enum wsc_err rc = zoo_params_parse(&of_file, ladder->params_path, ladder->bytes,
+                                       ladder->n_bytes, ladder->set, ladder->n_sets);
+    for (int k = 0; k < ladder->n_sizes && !rc; k++) {
+        struct zoo_params p = {0};
+        struct law_point point = {0};
+        rc = parse_size(ladder, &ladder->size[k], &of_file, &p);
+        if (!rc) rc = set_steps(ladder, &p, &point);
+        zoo_params_fini(&p);
+    }
+    zoo_params_fini(&of_file);
+    return rc;
+}
+
 enum wsc_err law_train(struct comm *comm, const struct law_ladder *ladder, int k,
                        struct law_point *out, bool *report)
 {

@@ -342,8 +342,9 @@ static void add_summary(struct wsc_text *t, const struct validation_table *v)
     if (v->n_banded)
         wsc_text_add(
             t,
-            "%d of %d %s (%.0f %%) %s inside the 90 %% band of %s prediction: spread by the "
-            "uncertain constants, %.1f %% of the fitted rows, %.1f %% between sites.\n",
+            "%d of %d %s (%.0f %%) %s inside the 90 %% band of %s prediction, which "
+            "combines the ranges of the constants, the deviation of the fitted rows (%.1f %%) and "
+            "that between sites (%.1f %%).\n",
             v->n_inside, v->n_banded,
             one ? "measurement that was never fitted" : "measurements that were never fitted",
             100.0 * v->n_inside / v->n_banded, one ? "lies" : "lie", one ? "its" : "their",

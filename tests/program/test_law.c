@@ -162,7 +162,8 @@ TEST(law, a_ladder_continues_where_its_losses_stay)
     spawn_run(&r,
               "mpirun --oversubscribe -n 2 %s --out %s --num_csx 2 "
               "--set train_input.micro_batch_size=2 --set runconfig.checkpoint_steps=2 --set "
-              "runconfig.log_steps=2 --set train_input.data_dir=%s/data/train",
+              "runconfig.log_steps=2 --set optimizer.log_summaries=true --set "
+              "runconfig.save_initial_checkpoint=true --set train_input.data_dir=%s/data/train",
               ladder("32x1,64x1"), moved, moved);
     T_EQ(r.status, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(
@@ -227,7 +228,7 @@ TEST(law, errors_name_their_place)
         {"--sizes 64x2", "", "--params"},
         {"--points FILE --params configs/params/tiny.yaml", "",
          "--params: has no effect without --sizes"},
-        {"--params configs/params/tiny.yaml --sizes 48x1", "",
+        {"--params configs/params/tiny.yaml --sizes 64x1,48x1", "",
          "48x1: the width is no multiple of 32"},
         {"--params configs/params/tiny.yaml --sizes 64", "", "expected WIDTHxDEPTH"},
         {"--params configs/params/tiny.yaml --sizes 64x1,64x1", "", "stands twice"},
@@ -250,6 +251,7 @@ TEST(law, errors_name_their_place)
         T_EQ(r.status, 2);
         if (!strstr(r.err, wrong[i].says)) (void)printf("got: %s\n", r.err);
         CU_ASSERT_PTR_NOT_NULL(strstr(r.err, wrong[i].says));
+        CU_ASSERT(spawn_ok("test ! -e %s/out/64x1", dir)); /* no size trained before */
         spawn_free(&r);
     }
 }

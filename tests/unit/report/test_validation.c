@@ -110,8 +110,8 @@ TEST(validation, tables_tell_errors_parts_and_what_was_fitted)
         "them: 21.9 %.";
     static const char band[] =
         "3 of 4 measurements that were never fitted (75 %) lie inside the 90 % band of their "
-        "prediction: spread by the uncertain constants, 8.0 % of the fitted rows, 14.0 % between "
-        "sites.";
+        "prediction, which combines the ranges of the constants, the deviation of the fitted rows "
+        "(8.0 %) and that between sites (14.0 %).";
     static const char *const says[] = {"a,1",
                                        "-21.9 %", /* a time of 128 h for 100 h is too slow */
                                        "+25.0 %",
