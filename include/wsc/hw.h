@@ -104,9 +104,22 @@ enum hw_forwarding {
     HW_STORE_MESSAGE /**< when the whole message has arrived */
 };
 
-/** Mechanisms inside a step, by the names of their switches: `effects.NAME` in machine files. */
+/** Mechanisms inside a step: the names of their switches, `effects.NAME` in machine files, and what
+ *  is without them. Keys, `--effects` and warnings follow from the row; hw_apply_effects() sets the
+ *  constants that become 0. */
 #define HW_EFFECT_MAP(XX)                                                                          \
-    XX(boundary) XX(reduce) XX(latency) XX(jitter) XX(input) XX(activation) XX(network) XX(control)
+    XX(boundary, "the optimizer takes no time and waits for no norm")                              \
+    XX(reduce, "gradients reach MemoryX in no time")                                               \
+    XX(latency, "links and SwarmX nodes have no latency")                                          \
+    XX(jitter, "all systems take the same time for the same work")                                 \
+    XX(input, "samples are always there")                                                          \
+    XX(activation, "spilled activations move at the rate of the wafer's I/O")                      \
+    XX(network, "packets have no headers, nodes forward at once, no port is crowded")              \
+    XX(control, "no system waits for a coordinator")
+/** Mechanisms between steps, which have no effect on a sweep of steps. */
+#define HW_EFFECT_BETWEEN_MAP(XX)                                                                  \
+    XX(checkpoint, "writing a checkpoint takes no time")                                           \
+    XX(restarts, "no system fails in a whole training")
 
 /** The emulated machine: the values of a machine file in base units (ps, bytes, bytes/s, Hz, W).
  *  Each member has its key in src/hw/machine_keys.c; hw_machine_fini() frees what it owns. Ranges
@@ -270,14 +283,10 @@ struct hw_machine {
      *  of them on. The scaling-loss breakdown switches off those that act inside a step, one at a
      *  time; hw_effect() lists them. */
     struct hw_effects {
-        /** boundary: the optimizer takes time and waits for the norm; reduce: gradients take time
-         *  to MemoryX; latency: links and nodes have latencies; jitter: compute time varies; input:
-         *  samples take time to come in; activation: servers limit what spills; network: headers,
-         *  stored packets, crowded ports; control: a coordinator lets a step begin. */
-#define HW_EFFECT(name) bool name;
+#define HW_EFFECT(name, without) bool name;
         HW_EFFECT_MAP(HW_EFFECT)
+        HW_EFFECT_BETWEEN_MAP(HW_EFFECT)
 #undef HW_EFFECT
-        bool checkpoint, restarts; /**< between steps: no effect on a sweep of steps */
     } effects;
     /** Times of recovery from a fault; a step without a new fault needs none of them. */
     struct hw_recovery {

@@ -23,6 +23,7 @@
 #define WSC_ZOO_H
 #include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/zoo_functions.h>
 #include <wsc/zoo_generation.h>
 #include <wsc/zoo_sparsity.h>
 #include <wsc/zoo_tuning.h>
@@ -238,32 +239,6 @@ enum zoo_objective {
                         output for the source sequence */
     ZOO_DIFFUSION, /**< the noise in every patch of a latent, given a time step and a class */
     ZOO_N_OBJECTIVES
-};
-/** Activation of the feed-forward network. A gated activation (Shazeer 2020) has the value of its
- *  function plus ZOO_GATED: it multiplies the output of one linear layer by the function of the
- *  output of a second one. */
-enum zoo_nonlinearity {
-    ZOO_GELU,
-    ZOO_GELU_NEW,
-    ZOO_RELU,
-    ZOO_SILU,
-    ZOO_QUICK_GELU,
-    ZOO_SQUARED_GELU,
-    ZOO_SQUARED_RELU,
-    ZOO_LEAKY_RELU,
-    ZOO_RELU6,
-    ZOO_TANH,
-    ZOO_SIGMOID,
-    ZOO_MISH,
-    ZOO_LINEAR,
-    ZOO_N_FUNCTIONS,
-    ZOO_SAME_FUNCTION = ZOO_N_FUNCTIONS, /**< in a head: the activation of the blocks */
-    ZOO_GATED = 32,
-    ZOO_SWIGLU = ZOO_GATED + ZOO_SILU,
-    ZOO_GEGLU = ZOO_GATED + ZOO_GELU,
-    ZOO_GEGLU_NEW = ZOO_GATED + ZOO_GELU_NEW,
-    ZOO_REGLU = ZOO_GATED + ZOO_RELU,
-    ZOO_LIGLU = ZOO_GATED + ZOO_LINEAR
 };
 /** Assignment of tokens to experts: a trained router, or a hash of the token. */
 enum zoo_routing { ZOO_ROUTING_LEARNED, ZOO_ROUTING_HASH };

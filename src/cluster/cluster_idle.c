@@ -187,21 +187,14 @@ static bool unlimited_activation(const struct cluster_use *u)
 }
 
 /* Mechanisms that are switched off. */
-#define SWITCHED_OFF(effect)                                                                       \
+#define SWITCHED_OFF(effect, without)                                                              \
     static bool effect##_off(const struct cluster_use *u)                                          \
     {                                                                                              \
         return !u->machine->effects.effect;                                                        \
     }
-SWITCHED_OFF(boundary)
-SWITCHED_OFF(reduce)
-SWITCHED_OFF(latency)
-SWITCHED_OFF(jitter)
-SWITCHED_OFF(input)
-SWITCHED_OFF(activation)
-SWITCHED_OFF(network)
-SWITCHED_OFF(control)
-SWITCHED_OFF(checkpoint)
-SWITCHED_OFF(restarts)
+HW_EFFECT_MAP(SWITCHED_OFF)
+HW_EFFECT_BETWEEN_MAP(SWITCHED_OFF)
+#undef SWITCHED_OFF
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

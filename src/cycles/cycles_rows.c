@@ -196,12 +196,9 @@ double cycles_head_norms_gradient(const struct cycles_layout *l)
 
 double cycles_function(enum zoo_nonlinearity f, double exp, double divide)
 {
-    static const int operations[ZOO_N_FUNCTIONS] = {/* 0: with an exponential */
-                                                    [ZOO_RELU] = 2,
-                                                    [ZOO_LEAKY_RELU] = 2,
-                                                    [ZOO_SQUARED_RELU] = 3,
-                                                    [ZOO_RELU6] = 4,
-                                                    [ZOO_LINEAR] = 1};
+#define XX(name, function, operations) operations,
+    static const int operations[ZOO_N_FUNCTIONS] = {ZOO_FUNCTION_MAP(XX)};
+#undef XX
     WSC_CHECK((unsigned)f < ZOO_N_FUNCTIONS, "nonlinearity %d", (int)f);
     return operations[f] ? operations[f] : exp + divide + CYCLES_POLYNOMIAL;
 }

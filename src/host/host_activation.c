@@ -30,34 +30,14 @@ struct activation {
         }                                                                                          \
     }
 
-LOOPS(gelu, num_gelu)
-LOOPS(gelu_new, num_gelu_new)
-LOOPS(relu, num_relu)
-LOOPS(silu, num_silu)
-LOOPS(quick_gelu, num_quick_gelu)
-LOOPS(squared_gelu, num_squared_gelu)
-LOOPS(squared_relu, num_squared_relu)
-LOOPS(leaky_relu, num_leaky_relu)
-LOOPS(relu6, num_relu6)
-LOOPS(tanh_of, num_tanh_of)
-LOOPS(sigmoid, num_sigmoid)
-LOOPS(mish, num_mish)
-LOOPS(linear, num_linear)
+#define XX(name, function, operations) LOOPS(function, num_##function)
+ZOO_FUNCTION_MAP(XX)
+#undef XX
 
 static const struct activation activations[ZOO_N_FUNCTIONS] = {
-    [ZOO_GELU] = {gelu_row, gelu_row_backward},
-    [ZOO_GELU_NEW] = {gelu_new_row, gelu_new_row_backward},
-    [ZOO_RELU] = {relu_row, relu_row_backward},
-    [ZOO_SILU] = {silu_row, silu_row_backward},
-    [ZOO_QUICK_GELU] = {quick_gelu_row, quick_gelu_row_backward},
-    [ZOO_SQUARED_GELU] = {squared_gelu_row, squared_gelu_row_backward},
-    [ZOO_SQUARED_RELU] = {squared_relu_row, squared_relu_row_backward},
-    [ZOO_LEAKY_RELU] = {leaky_relu_row, leaky_relu_row_backward},
-    [ZOO_RELU6] = {relu6_row, relu6_row_backward},
-    [ZOO_TANH] = {tanh_of_row, tanh_of_row_backward},
-    [ZOO_SIGMOID] = {sigmoid_row, sigmoid_row_backward},
-    [ZOO_MISH] = {mish_row, mish_row_backward},
-    [ZOO_LINEAR] = {linear_row, linear_row_backward},
+#define XX(name, function, operations) {function##_row, function##_row_backward},
+    ZOO_FUNCTION_MAP(XX)
+#undef XX
 };
 
 static const struct activation *row_of_function(enum zoo_nonlinearity function)

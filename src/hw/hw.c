@@ -149,7 +149,7 @@ bool *hw_effect(struct hw_machine *cluster, int i, const char **name)
         const char *name;
         bool *on;
     } row[] = {
-#define ROW(name) {#name, &e->name},
+#define ROW(name, without) {#name, &e->name},
         HW_EFFECT_MAP(ROW)
 #undef ROW
     };

@@ -222,26 +222,10 @@ static const struct conf_key keys[] = {
     {OPTIONAL("memoryx.incast", memoryx.incast, "1"), DOUBLE, RANGE(0.01, 1),
      DOC("part of its rate at which the port of a shard receives from all planes at once")},
 
-    {OPTIONAL("effects.boundary", effects.boundary, "true"), BOOL,
-     DOC("off: the optimizer takes no time and waits for no norm")},
-    {OPTIONAL("effects.reduce", effects.reduce, "true"), BOOL,
-     DOC("off: gradients reach MemoryX in no time")},
-    {OPTIONAL("effects.latency", effects.latency, "true"), BOOL,
-     DOC("off: links and SwarmX nodes have no latency")},
-    {OPTIONAL("effects.jitter", effects.jitter, "true"), BOOL,
-     DOC("off: all systems take the same time for the same work")},
-    {OPTIONAL("effects.input", effects.input, "true"), BOOL,
-     DOC("off: samples are always there")},
-    {OPTIONAL("effects.activation", effects.activation, "true"), BOOL,
-     DOC("off: spilled activations move at the rate of the wafer's I/O")},
-    {OPTIONAL("effects.network", effects.network, "true"), BOOL,
-     DOC("off: packets have no headers, nodes forward at once, no port is crowded")},
-    {OPTIONAL("effects.control", effects.control, "true"), BOOL,
-     DOC("off: no system waits for a coordinator")},
-    {OPTIONAL("effects.checkpoint", effects.checkpoint, "true"), BOOL,
-     DOC("off: writing a checkpoint takes no time")},
-    {OPTIONAL("effects.restarts", effects.restarts, "true"), BOOL,
-     DOC("off: no system fails in a whole training")},
+#define EFFECT(name, without)                                                                      \
+    {OPTIONAL("effects." #name, effects.name, "true"), BOOL, DOC("off: " without)},
+    HW_EFFECT_MAP(EFFECT) HW_EFFECT_BETWEEN_MAP(EFFECT)
+#undef EFFECT
 
     {OPTIONAL("recovery.detection", recovery.detection_ps, "40 s"), QUANTITY(TIME),
      RANGE(0, MAX_RECOVERY), DOC("a part fails to the job knows")},

@@ -169,35 +169,17 @@ void programs_norm_gradients(struct programs_grid *g, struct programs_script *s,
         return dy * function(x).slope;                                                             \
     }
 
-MAPS(gelu, num_gelu)
-MAPS(gelu_new, num_gelu_new)
-MAPS(relu, num_relu)
-MAPS(silu, num_silu)
-MAPS(quick_gelu, num_quick_gelu)
-MAPS(squared_gelu, num_squared_gelu)
-MAPS(squared_relu, num_squared_relu)
-MAPS(leaky_relu, num_leaky_relu)
-MAPS(relu6, num_relu6)
-MAPS(tanh, num_tanh_of)
-MAPS(sigmoid, num_sigmoid)
-MAPS(mish, num_mish)
-MAPS(linear, num_linear)
+#define XX(name, function, operations) MAPS(function, num_##function)
+ZOO_FUNCTION_MAP(XX)
+#undef XX
 
 static const struct {
     mesh_map_fn forward, backward;
-} functions[ZOO_N_FUNCTIONS] = {[ZOO_GELU] = {gelu_map, gelu_backward},
-                                [ZOO_GELU_NEW] = {gelu_new_map, gelu_new_backward},
-                                [ZOO_RELU] = {relu_map, relu_backward},
-                                [ZOO_SILU] = {silu_map, silu_backward},
-                                [ZOO_QUICK_GELU] = {quick_gelu_map, quick_gelu_backward},
-                                [ZOO_SQUARED_GELU] = {squared_gelu_map, squared_gelu_backward},
-                                [ZOO_SQUARED_RELU] = {squared_relu_map, squared_relu_backward},
-                                [ZOO_LEAKY_RELU] = {leaky_relu_map, leaky_relu_backward},
-                                [ZOO_RELU6] = {relu6_map, relu6_backward},
-                                [ZOO_TANH] = {tanh_map, tanh_backward},
-                                [ZOO_SIGMOID] = {sigmoid_map, sigmoid_backward},
-                                [ZOO_MISH] = {mish_map, mish_backward},
-                                [ZOO_LINEAR] = {linear_map, linear_backward}};
+} functions[ZOO_N_FUNCTIONS] = {
+#define XX(name, function, operations) {function##_map, function##_backward},
+    ZOO_FUNCTION_MAP(XX)
+#undef XX
+};
 
 /* Cycles of scalar code for each element; exponential and division are constants of the machine
  * file. */

@@ -117,6 +117,18 @@ TEST(rng, many_numbers_are_the_single_ones)
     CU_ASSERT(far > 0);
 }
 
+/* The mean of @p x, whose numbers are checked. */
+static double mean_of_truncated(const double *x, int n, double low)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        CU_ASSERT(x[i] >= low && x[i] <= low + 30);
+        T_NEAR(x[i], wsc_rng_truncated_normal(3, 4, (uint64_t)i, low, low + 30), 0);
+        sum += x[i] / n;
+    }
+    return sum;
+}
+
 /* Far above the mean, where the probability below the interval rounds to 1: inside it, and near its
  * lower bound, as the tail beyond x has a mean of about x + 1 / x. */
 TEST(rng, truncated_normals_far_above_the_mean)
@@ -125,14 +137,9 @@ TEST(rng, truncated_normals_far_above_the_mean)
     static const double low[] = {0.5, 4, 8.5, 20, 50};
     static double x[N];
     for (size_t k = 0; k < sizeof low / sizeof *low; k++) {
-        double sum = 0;
         wsc_rng_truncated_normals(x, 3, 4, 0, N, low[k], low[k] + 30);
-        for (int i = 0; i < N; i++) {
-            CU_ASSERT(x[i] >= low[k] && x[i] <= low[k] + 30);
-            T_NEAR(x[i], wsc_rng_truncated_normal(3, 4, (uint64_t)i, low[k], low[k] + 30), 0);
-            sum += x[i] / N;
-        }
-        if (low[k] >= 4 && low[k] < 30) T_NEAR(sum, low[k] + 1 / low[k], 0.01);
+        const double mean = mean_of_truncated(x, N, low[k]);
+        if (low[k] >= 4 && low[k] < 30) T_NEAR(mean, low[k] + 1 / low[k], 0.01);
     }
 }
 

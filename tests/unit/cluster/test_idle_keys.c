@@ -221,14 +221,13 @@ TEST(cluster_idle, restarts_need_failures)
 /* The emulated fabric keeps several sums of dense products as well, if arriving data start them. */
 TEST(idle_keys, accumulators_of_dense_products_on_the_mesh)
 {
-    for (int on_mesh = 0; on_mesh < 2; on_mesh++) {
-        for (int by_data = 0; by_data < 2; by_data++) {
-            static const struct zoo_params params;
-            const struct hw_machine machine = {.wafer.data_triggered = by_data != 0};
-            const struct cluster_use use = {
-                .params = &params, .machine = &machine, .num_csx = 1, .on_mesh = on_mesh != 0};
-            const bool idle = cluster_idle_why(&use, "wafer.sum_accumulators") != NULL;
-            CU_ASSERT_EQUAL(idle, !(on_mesh && by_data));
-        }
+    for (int i = 0; i < 4; i++) {
+        static const struct zoo_params params;
+        const bool on_mesh = i & 1, by_data = i & 2;
+        const struct hw_machine machine = {.wafer.data_triggered = by_data};
+        const struct cluster_use use = {
+            .params = &params, .machine = &machine, .num_csx = 1, .on_mesh = on_mesh};
+        const bool idle = cluster_idle_why(&use, "wafer.sum_accumulators") != NULL;
+        CU_ASSERT_EQUAL(idle, !(on_mesh && by_data));
     }
 }

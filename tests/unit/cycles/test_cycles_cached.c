@@ -122,14 +122,14 @@ TEST(cycles_cached, sinks_are_seen_in_both_passes)
         const struct cycles_tokens tokens = {.n_new = 40, .n_cached = 70};
         double whole = 0, later = 0;
         r.model->window = i < 4 ? 20 : 90;
-        r.model->sink_tokens = i % 4 * 30;
+        r.model->sink_tokens = (int64_t)(i % 4) * 30;
         for (int64_t t = 0; t < 128; t++)
             whole += (double)keys_at(r.model, t);
         for (int64_t t = 70; t < 110; t++)
             later += (double)keys_at(r.model, t);
         cycles_layout_init(&l, &r.hw, r.model, 1, 2000);
         T_NEAR(cycles_keys_seen(&l), whole, 0);
-        T_NEAR(l.q_mean, (l.q + 1) / 2 * whole / (128 * 129 / 2), 1e-12);
+        T_NEAR(l.q_mean, (l.q + 1) / 2 * whole / (128 * 129 / 2.0), 1e-12);
         cycles_layout_init_tokens(&l, &r.hw, r.model, 1, 20, &tokens);
         T_NEAR(cycles_keys_seen(&l), later, 0);
     }

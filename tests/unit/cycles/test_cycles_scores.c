@@ -132,7 +132,7 @@ TEST(cycles_scores, gradients_of_keys_stay_in_their_lane)
         struct rig r;
         open_model(&r, &p);
         r.cluster.wafer.data_triggered = data;
-        cycles_layout_init(&lanes, &r.hw, r.model, LANES, LANES * SEQUENCES);
+        cycles_layout_init(&lanes, &r.hw, r.model, LANES, (int64_t)LANES * SEQUENCES);
         r.cluster.wafer.pe_cols /= LANES;
         cycles_layout_init(&alone, &r.hw, r.model, 1, SEQUENCES);
         T_NEAR(cycles_attention_gradient(&lanes, false), cycles_attention_gradient(&alone, false),

@@ -117,8 +117,8 @@ TEST(data, ids_of_sources_and_targets_have_limits_of_their_own)
 TEST(data, a_source_without_tokens_is_named)
 {
     struct sequences p = plain();
-    p.attention_mask[3 * SOURCE] = 0;
+    p.attention_mask[(ptrdiff_t)3 * SOURCE] = 0;
     T_STR(read_all(&p, 10, 10), "");
-    fill(p.attention_mask + 3 * SOURCE, SOURCE, 0);
+    fill(p.attention_mask + (ptrdiff_t)3 * SOURCE, SOURCE, 0);
     expect_error(read_all(&p, 10, 10), "a.h5: sample 3 has no token that attention may see");
 }

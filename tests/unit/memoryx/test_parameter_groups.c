@@ -29,24 +29,33 @@ struct case_of {
     int n, n_groups;
 };
 
+/* Read a line "group DECAY FACTOR" into @p g; false: another line. */
+static bool read_group(const char *line, struct group *g)
+{
+    static const char word[] = "group ";
+    char *end;
+    if (strncmp(line, word, sizeof word - 1) != 0) return false;
+    g->decay = strtol(line + sizeof word - 1, &end, 10) != 0;
+    g->factor = strtod(end, NULL);
+    return true;
+}
+
 /* Read the lines up to the next case, of which *@p line is the first then; false: no more case. */
 static bool read_case(FILE *file, char line[TEXT_BYTES], struct case_of *x)
 {
+    bool is_read = true;
     memset(x, 0, sizeof *x);
     if (sscanf(line, "case %63s", x->name) != 1) return false;
     while (fgets(line, TEXT_BYTES, file) && strncmp(line, "case ", 5) != 0) {
-        struct group *g = &x->group[x->n_groups];
-        int decay;
-        if (line[0] == '|') {
+        CU_ASSERT_FATAL(x->n < MAX_NAMES && x->n_groups < MAX_GROUPS - 1);
+        if (line[0] == '|')
             strncat(x->params, line + 1, TEXT_BYTES - strlen(x->params) - 1);
-        } else if (sscanf(line, "group %d %lf", &decay, &g->factor) == 2) {
-            CU_ASSERT_FATAL(x->n_groups++ < MAX_GROUPS - 1);
-            g->decay = decay;
-            g->first = x->n;
-        } else {
-            CU_ASSERT_FATAL(x->n < MAX_NAMES && sscanf(line, "%127s", x->parameter[x->n++]) == 1);
-        }
+        else if (read_group(line, &x->group[x->n_groups]))
+            x->group[x->n_groups++].first = x->n;
+        else
+            is_read &= sscanf(line, "%127s", x->parameter[x->n++]) == 1;
     }
+    CU_ASSERT_FATAL(is_read);
     x->group[x->n_groups].first = x->n;
     if (feof(file)) line[0] = '\0';
     return true;

@@ -44,6 +44,12 @@ static struct validation_comparison comparison_of(const struct validation_figure
                                           .n_sets = n_sets};
 }
 
+static void check_parts(const struct validation_prediction *p, int64_t most_jitter_ps)
+{
+    if (llabs(p->jitter_ps) > most_jitter_ps) T_STR(p->ref->id, "without jitter");
+    CU_ASSERT(p->products_ps > 0 && p->attention_ps > 0 && p->elementwise_ps > 0);
+}
+
 /* Without jitter in the machine, one system has none: the parts of any model are the compute time
  * of its simulated step, to the picosecond.  With it, steps of a pair whose weights differ keep a
  * hundred-thousandth. */
@@ -72,9 +78,7 @@ TEST(validate, parts_of_every_kind_of_model_leave_no_jitter)
         T_OK(validation_run(&c, &v));
         for (int i = 0; i < N; i++) {
             const struct validation_prediction *p = &v.report.row[i];
-            const int64_t most = jitters ? p->step_time_ps / 1000 : 0;
-            if (llabs(p->jitter_ps) > most) T_STR(p->ref->id, "without jitter");
-            CU_ASSERT(p->products_ps > 0 && p->attention_ps > 0 && p->elementwise_ps > 0);
+            check_parts(p, jitters ? p->step_time_ps / 1000 : 0);
         }
         T_EQ(v.report.row[1].micro_batch, 7); /* pairs, as the row says it */
         validation_result_fini(&v);
