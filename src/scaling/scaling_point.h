@@ -25,6 +25,8 @@ enum wsc_err scaling_point_at(const struct scaling_model *model, const struct hw
                               struct scaling_row *row) WSC_CHECKED;
 /** True if an entry of @p s changes its masks during a training, so that steps differ. */
 bool scaling_changes_masks(const struct zoo_sparsities *s);
+/** True if equal steps on @p cluster take different times: by jitter, or by lost packets. */
+bool scaling_is_noisy(const struct hw_machine *cluster);
 /** Steps before the measured ones. */
 enum { SCALING_WARM_UP = 2 };
 #endif

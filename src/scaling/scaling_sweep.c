@@ -104,17 +104,20 @@ bool scaling_changes_masks(const struct zoo_sparsities *s)
     return false;
 }
 
-/* Jitter and lost packets differ from step to step, and so do masks and gradients of a training
- * whose masks change. */
+bool scaling_is_noisy(const struct hw_machine *cluster)
+{
+    bool noisy = cluster->effects.jitter && (cluster->jitter > 0 || cluster->jitter_stage > 0);
+    for (int i = 0; i < cluster->faults.n && !noisy; i++) {
+        const enum hw_fault_kind kind = cluster->faults.item[i].kind;
+        noisy = kind == HW_FAULT_JITTER || kind == HW_FAULT_LOSSY_LINK;
+    }
+    return noisy;
+}
+
+/* Masks and gradients of a training whose masks change differ from step to step too. */
 static bool varies_by_step(const struct hw_machine *c, const struct zoo_params *params, bool trains)
 {
-    bool varies = c->effects.jitter && (c->jitter > 0 || c->jitter_stage > 0);
-    varies = varies || (trains && scaling_changes_masks(&params->sparsity));
-    for (int i = 0; i < c->faults.n && !varies; i++) {
-        const enum hw_fault_kind kind = c->faults.item[i].kind;
-        varies = kind == HW_FAULT_JITTER || kind == HW_FAULT_LOSSY_LINK;
-    }
-    return varies;
+    return scaling_is_noisy(c) || (trains && scaling_changes_masks(&params->sparsity));
 }
 
 /* Build the cluster, run the steps of one pass, read the row. */
