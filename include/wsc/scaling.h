@@ -251,6 +251,10 @@ struct scaling_values {
  * what is wrong and how to write it.
  */
 enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text) WSC_CHECKED;
+/** Why a sweep over sparsities replaces the masks of @p entry by static ones: because they would
+ * not have the fraction of the sweep in the simulated steps. Static text; NULL: it keeps their
+ * updates, which it begins at step 0. */
+const char *scaling_static_reason(const struct zoo_sparsity *entry);
 /** Run the sweep at each value: one variant each, named by the value. With sweep->leaves_out,
  *  scaling_left_out() finds variants with points that do not fit. WSC_CONFIG when a value is
  *  outside the range of the key. A sparsity applies to the tensors that are sparse in the params,

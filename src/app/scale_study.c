@@ -166,11 +166,13 @@ static void warn_of_schedules(const struct scaling_sweep *sweep)
     for (int m = 0; m < sweep->n_models; m++) {
         const struct zoo_sparsities *list = &sweep->model[m].params->sparsity;
         for (int i = 0; i < list->n; i++) {
-            if (list->entry[i].sparsity.kind == ZOO_FRACTION_CONSTANT) continue;
-            WSC_WARNING("--sweep sparsity: %s: the fraction of zeros of entry %d of sparsity (%s) "
-                        "changes during the training: the sweep takes static masks instead",
-                        sweep->model[m].name, i + 1,
-                        zoo_sparsity_algorithm_name(list->entry[i].algorithm));
+            const struct zoo_sparsity *e = &list->entry[i];
+            const char *reason = zoo_sparsity_keeps_dense(e) ? NULL : scaling_static_reason(e);
+            if (!reason) continue;
+            WSC_WARNING("--sweep sparsity: %s: entry %d of sparsity (%s): %s: the sweep takes "
+                        "static masks instead",
+                        sweep->model[m].name, i + 1, zoo_sparsity_algorithm_name(e->algorithm),
+                        reason);
         }
     }
 }

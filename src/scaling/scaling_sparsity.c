@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A sweep over the sparsity of the models: the same sweep with a constant fraction of zeros in the
  * tensors that are sparse, those of the params' own `sparsity`, or of cstorch's default filter
- * where there is none.  RigL and SET keep their updates; a fraction that changes becomes static.
+ * where there is none.  RigL and SET keep their updates, from step 0 on; masks that would have
+ * another fraction in the simulated steps become static.
  * Called by scaling_variants.c. */
 #include "scaling_sparsity.h"
 
@@ -14,14 +15,30 @@ struct sparse_models {
     struct zoo_sparsity *entry;
 };
 
-/* The entry with its filter and another fraction; tensors that the params keep dense stay dense. A
- * mask without zeros has nothing to exchange, and gmp needs a fraction that changes. */
-static struct zoo_sparsity with_fraction(const struct zoo_sparsity *entry, double sparsity)
+/* The entry with the updates of its masks from step 0 on, so that the first steps, which are
+ * simulated, have masks. */
+static struct zoo_sparsity from_the_start(const struct zoo_sparsity *entry)
 {
     struct zoo_sparsity s = *entry;
+    s.update.start = 0;
+    return s;
+}
+
+const char *scaling_static_reason(const struct zoo_sparsity *entry)
+{
+    const struct zoo_sparsity s = from_the_start(entry);
+    if (entry->sparsity.kind != ZOO_FRACTION_CONSTANT)
+        return "the fraction of zeros changes during the training";
+    return zoo_sparsity_updates(&s, 0) ? NULL : "no mask is made before the first step";
+}
+
+/* The entry with its filter and another fraction; tensors that the params keep dense stay dense. A
+ * mask without zeros has nothing to exchange. */
+static struct zoo_sparsity with_fraction(const struct zoo_sparsity *entry, double sparsity)
+{
+    struct zoo_sparsity s = from_the_start(entry);
     if (zoo_sparsity_keeps_dense(entry)) return s;
-    if (!(sparsity > 0) || entry->sparsity.kind != ZOO_FRACTION_CONSTANT)
-        s.algorithm = ZOO_SPARSITY_STATIC;
+    if (!(sparsity > 0) || scaling_static_reason(entry)) s.algorithm = ZOO_SPARSITY_STATIC;
     s.sparsity = (struct zoo_fraction){.kind = ZOO_FRACTION_CONSTANT, .init = sparsity};
     return s;
 }

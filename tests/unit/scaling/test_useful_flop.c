@@ -99,3 +99,54 @@ TEST(useful_flop, a_sweep_over_sparsities_keeps_the_algorithm)
         small_config_fini(&config);
     }
 }
+
+/* The row of 0.9 in a sweep of a model with @p sparsity. */
+static void swept_row(const char *sparsity, struct scaling_row *row)
+{
+    struct small_config config;
+    struct scaling_values values;
+    struct scaling_variant *variant = NULL;
+    const char *const sets[] = {sparsity, "cluster.jitter=0", NULL};
+    const int64_t systems = 1;
+    int n = 0;
+    T_OK(small_config_init(&config, 1, sets));
+    const struct scaling_model model = {"small", &config.params};
+    const struct scaling_sweep sweep = {.model = &model,
+                                        .n_models = 1,
+                                        .num_csx = &systems,
+                                        .n_counts = 1,
+                                        .global_batch = 6,
+                                        .cluster = &config.cluster};
+    T_OK(scaling_values_parse(&values, "sparsity=0.9"));
+    T_OK(scaling_vary(&sweep, &values, &variant, &n));
+    CU_ASSERT_FATAL(n == 2);
+    *row = variant[1].row[0];
+    scaling_variants_free(&variant, n);
+    small_config_fini(&config);
+}
+
+/* A row has the zeros that it is named by, also where masks of the training begin late: updates
+ * begin at step 0, or masks are static. */
+TEST(useful_flop, a_sweep_over_sparsities_has_its_fraction_from_the_first_step)
+{
+    static const struct {
+        const char *late, *expected;
+    } sweeps[] = {
+        {"sparsity={algorithm: rigl, sparsity: 0.9, drop_fraction: 0.3, update: {freq: 10, start: "
+         "20}}",
+         "sparsity={algorithm: rigl, sparsity: 0.9, drop_fraction: 0.3, update: {freq: 10}}"},
+        {"sparsity={algorithm: set, sparsity: 0.5, drop_fraction: {type: cosine, init: 0.3, "
+         "half_period: 8}, update: {freq: 2, start: 5}}",
+         "sparsity={algorithm: set, sparsity: 0.5, drop_fraction: {type: cosine, init: 0.3, "
+         "half_period: 8}, update: {freq: 2}}"},
+        {"sparsity={algorithm: rigl, sparsity: 0.9, drop_fraction: 0.3, update: {steps: [5, 7]}}",
+         "sparsity=0.9"}};
+    for (size_t i = 0; i < sizeof sweeps / sizeof *sweeps; i++) {
+        struct scaling_row late, expected;
+        swept_row(sweeps[i].late, &late);
+        swept_row(sweeps[i].expected, &expected);
+        T_EQ(late.step_time_ps, expected.step_time_ps);
+        T_NEAR(late.useful_flop_per_token, expected.useful_flop_per_token, 0);
+        CU_ASSERT(late.useful_flop_per_token < 0.9 * late.flop_per_token);
+    }
+}
