@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads the params of a conversion, with the warnings that a run with them would print, and warns
- * of a sliding window, which current versions of the transformers library count otherwise. */
+/* Reads the params of a conversion, with the warnings that a run with them would print, verifies
+ * and opens its checkpoint, and warns of a sliding window, which current versions of the
+ * transformers library count otherwise. */
 #include "job_params.h"
 
 #include <wsc/log.h>
@@ -22,6 +23,13 @@ enum wsc_err convert_read_params(struct zoo_params *params, const struct convert
     const enum wsc_err rc = convert_parse_params(params, job, job->params, bytes, n);
     wsc_free(bytes);
     return rc;
+}
+
+enum wsc_err convert_open_checkpoint(struct store_file **out, const struct convert_job *job)
+{
+    *out = NULL;
+    TRY(store_check(job->input));
+    return store_open(out, job->input);
 }
 
 void convert_warn_window(const struct model *m, bool to_hf)

@@ -38,7 +38,7 @@ static enum wsc_err open_input(struct merge *m)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: model.lora_params: there is nothing to merge",
                                       m->params.file),
                             "--from cs --to cs merges adapters");
-    TRY(store_open(&m->from, m->job->input));
+    TRY(convert_open_checkpoint(&m->from, m->job));
     return convert_check_past(&m->params, m->from);
 }
 

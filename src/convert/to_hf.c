@@ -117,7 +117,7 @@ static enum wsc_err open_input(struct export *ex)
     TRY(convert_read_params(&ex->params, ex->job));
     if (ex->params.model.lora_params.n)
         return refuse_adapters(ex->params.file, "model.lora_params");
-    TRY(store_open(&ex->store, ex->job->input));
+    TRY(convert_open_checkpoint(&ex->store, ex->job));
     TRY(convert_check_past(&ex->params, ex->store)); /* before make_model() changes them */
     TRY(make_model(ex));
     convert_warn_window(ex->model, true);

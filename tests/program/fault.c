@@ -6,6 +6,7 @@
 #include <wsc/rng.h>
 
 #include <dirent.h>
+#include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,4 +107,23 @@ void fault_check_outcome(struct spawn *s, const char *dir)
     CU_ASSERT(!r.failed);
     spawn_free(&out);
     (void)spawn_ok("rm -rf %s", dir);
+}
+
+void fault_invert_bit(const char *dir, const char *name, const char *dataset, long at)
+{
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t set = H5Dopen2(file, dataset, H5P_DEFAULT);
+    const haddr_t offset = H5Dget_offset(set);
+    (void)H5Dclose(set);
+    (void)H5Fclose(file);
+    CU_ASSERT_FATAL(set >= 0 && offset != HADDR_UNDEF);
+    FILE *f = fopen(path, "r+b");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    (void)fseek(f, (long)offset + at, SEEK_SET);
+    const int byte = fgetc(f);
+    (void)fseek(f, (long)offset + at, SEEK_SET);
+    (void)fputc(byte ^ 1, f);
+    (void)fclose(f);
 }

@@ -39,4 +39,7 @@ void fault_outcome(struct spawn *s, const char *dir, int limit_s, struct side_re
                    struct spawn_result *out);
 /** The same, asserted; removes @p dir. */
 void fault_check_outcome(struct spawn *s, const char *dir);
+/** Invert the lowest bit of byte @p at of the values of @p dataset in checkpoint @p name of @p dir:
+ *  a dataset that is as long as before, of other values. */
+void fault_invert_bit(const char *dir, const char *name, const char *dataset, long at);
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* wsc convert as a user runs it: both ways, into a run, within a bound of memory. */
 #include "../support/test.h"
+#include "fault.h"
 #include "small_job.h"
 #include "spawn.h"
 
@@ -364,6 +365,36 @@ TEST(convert, memory_does_not_grow_with_the_model)
                        "--params %s/params.yaml --out %s/hf --dtype bf16",
                        cs, cs, cs));
     CU_ASSERT(spawn_ok("rm -r %s %s", dir, cs));
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+/* With one other bit the model would be another one, and its new file would have valid sums. */
+TEST(convert, a_damaged_checkpoint_is_refused)
+{
+    static const char tensor[] = "model.embedding_layer.word_embeddings.weight";
+    static const struct {
+        const char *to, *options;
+    } row[] = {{"hf --model gpt2", ""},
+               {"cs", "--set model.lora_params='{r: 4, target_modules: [Linear]}'"}};
+    char run[160], out[160];
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        (void)snprintf(run, sizeof run, "%s", job_path("damaged"));
+        (void)snprintf(out, sizeof out, "%s", job_path("converted"));
+        CU_ASSERT_FATAL(
+            spawn_ok("%s --num_steps 1 --model_dir %s %s", job_tiny(), run, row[i].options));
+        fault_invert_bit(run, "checkpoint_1.mdl", tensor, 1000);
+        spawn_run(&r,
+                  "\"$WSC\" convert --from cs --to %s --params configs/params/tiny.yaml --input "
+                  "%s/checkpoint_1.mdl --out %s %s",
+                  row[i].to, run, out, row[i].options);
+        T_EQ(r.status, 1);
+        CU_ASSERT(says(r.err, "checkpoint_1.mdl: the values of "));
+        CU_ASSERT(says(r.err, tensor));
+        T_EQ(access(out, F_OK), -1);
+        spawn_free(&r);
+    }
 }
 
 /* ---- wrong usage ----------------------------------------------------------------------------- */

@@ -165,27 +165,6 @@ TEST(sparse_faults, a_killed_rank_leaves_values_and_masks_as_they_are)
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-/* Invert the lowest bit of byte @p at of the values of a dataset: a mask that is as long as before,
- * of other elements. */
-static void invert_bit(const char *dir, const char *name, const char *dataset, long at)
-{
-    char path[300];
-    const hid_t file = open_checkpoint(dir, name, H5F_ACC_RDONLY);
-    const hid_t set = H5Dopen2(file, dataset, H5P_DEFAULT);
-    const haddr_t offset = H5Dget_offset(set);
-    (void)H5Dclose(set);
-    (void)H5Fclose(file);
-    CU_ASSERT_FATAL(set >= 0 && offset != HADDR_UNDEF);
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *f = fopen(path, "r+b");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-    (void)fseek(f, (long)offset + at, SEEK_SET);
-    const int byte = fgetc(f);
-    (void)fseek(f, (long)offset + at, SEEK_SET);
-    (void)fputc(byte ^ 1, f);
-    (void)fclose(f);
-}
-
 #define LAYER "model.transformer_decoder.layers.1."
 static const char a_mask[] = LAYER "ffn.ffn.0.linear_layer.weight_mask";
 
@@ -197,8 +176,8 @@ TEST(sparse_faults, the_checkpoint_before_damaged_masks)
     (void)straight();
     (void)snprintf(dir, sizeof dir, "%s", job_path("masked_damaged"));
     CU_ASSERT_FATAL(spawn_ok("%s", fault_launched(dir, 1, 0, MASKED " --num_steps 40")));
-    invert_bit(dir, "checkpoint_40.mdl", a_mask, 1000);
-    invert_bit(dir, "checkpoint_35.mdl", "sparsity.0.step", 0);
+    fault_invert_bit(dir, "checkpoint_40.mdl", a_mask, 1000);
+    fault_invert_bit(dir, "checkpoint_35.mdl", "sparsity.0.step", 0);
     struct spawn_result r;
     spawn_run(&r, "%s", fault_launched(dir, 3, 0, MASKED " --num_steps 1"));
     T_EQ(r.status, 0);
