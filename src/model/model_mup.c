@@ -3,7 +3,7 @@
  * the ratio of the model's widths to the base widths (Yang et al. 2022, table 8), as the Model
  * Zoo's classes of GPT-2, BERT and T5 have them.  T5's differ: its projections of attention, whose
  * width does not grow unless the base says so, and its tables scale by the root of the ratio.
- * model_tensors.c calls. */
+ * model_init.c calls. */
 #include "model_mup.h"
 
 #include <math.h>

@@ -222,12 +222,6 @@ static const struct row rows[] = {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-/** Biases and norms start from 0 or 1 in all classes. */
-static bool starts_constant(const struct row *row)
-{
-    return row->rule == MODEL_RULE_ZEROS || row->rule == MODEL_RULE_ONES;
-}
-
 /* A dimension of a shape; the missing second one of a vector is 1. */
 static int64_t size_of_letter(const struct model *model, const struct model_stack *stack,
                               char letter)
@@ -267,193 +261,6 @@ static int64_t size_of_letter(const struct model *model, const struct model_stac
     default:
         return 1;
     }
-}
-
-/** Truncated normal cut at two standard deviations, the family's default for matrices. */
-static struct zoo_init cut_normal(double std)
-{
-    return (struct zoo_init){
-        .kind = ZOO_INIT_TRUNCATED_NORMAL, .std = std, .a = -2 * std, .b = 2 * std};
-}
-
-/* The initializer of the params, or the rule's when they give none. */
-static struct zoo_init explicit_or(const struct zoo_init *given, struct zoo_init otherwise)
-{
-    return given->kind == ZOO_INIT_DEFAULT ? otherwise : *given;
-}
-
-/* A distribution times a factor; the value of variance scaling is a variance. */
-static struct zoo_init scaled(struct zoo_init init, double factor)
-{
-    init.mean *= factor;
-    init.std *= factor;
-    init.a *= factor;
-    init.b *= factor;
-    init.value *= init.kind == ZOO_INIT_VARIANCE_SCALING ? factor * factor : factor;
-    return init;
-}
-
-/* Radford et al. 2019, section 2.3: residual layers scaled by 1/sqrt(their number), but not in the
- * classes of GPT-J and of BERT, nor where the params give an `initializer`, which they take then.
- * muP by base sizes scales initial values by 1/sqrt(width) (Yang et al. 2022, table 8), those of
- * residual layers by their number as well, given or not. */
-static struct zoo_init output_init(const struct zoo_model *m, const struct zoo_init *given,
-                                   double width)
-{
-    const double depth = 1 / sqrt(2.0 * (double)m->num_hidden_layers);
-    const struct zoo_init standard = cut_normal(m->initializer_range);
-    if (m->mup_base_hidden_size > 0)
-        return scaled(explicit_or(given, standard), depth / sqrt(width));
-    const bool plain = m->parallel_block || m->objective != ZOO_CAUSAL_LM;
-    return explicit_or(given,
-                       plain ? standard : explicit_or(&m->initializer, scaled(standard, depth)));
-}
-
-/* What the first layers of the feed-forward network take by default: `initializer`, but in the
- * class of GPT-J what the output layers take. */
-static struct zoo_init ffn_init(const struct zoo_model *m)
-{
-    const struct zoo_init standard = cut_normal(m->initializer_range);
-    return explicit_or(m->parallel_block ? &m->output_layer_initializer : &m->initializer,
-                       standard);
-}
-
-/* The last layer of the feed-forward network: its own initializer, else that of the outputs of
- * attention, which in the class of GPT-2 muP does not take. */
-static struct zoo_init ffn_output_init(const struct zoo_model *m, const struct model_mup *mup)
-{
-    const struct zoo_init *own = &m->ffn_output_layer_initializer;
-    const bool given = own->kind != ZOO_INIT_DEFAULT, by_base = m->mup_base_hidden_size > 0;
-    if (!given && (!by_base || m->parallel_block)) own = &m->output_layer_initializer;
-    return output_init(m, own, mup->filter);
-}
-
-/* Uniform with a variance of @p scale over the mean of inputs and outputs (Glorot and Bengio 2010
- * with 1). */
-static struct zoo_init glorot(double scale)
-{
-    return (struct zoo_init){.kind = ZOO_INIT_VARIANCE_SCALING,
-                             .value = scale,
-                             .fan = ZOO_FAN_AVG,
-                             .distribution = ZOO_INIT_UNIFORM};
-}
-
-/* The Model Zoo's class of T5: deviations of Raffel et al. 2020, or uniform weights as those of the
- * Transformer in tensor2tensor. */
-static struct zoo_init seq2seq_init(const struct row *row, const struct zoo_model *m)
-{
-    const bool uniform = m->use_transformer_initialization;
-    const bool query = row->kind == MODEL_Q_W || row->kind == MODEL_CROSS_Q_W;
-    const double d = (double)m->d_kv, C = (double)m->hidden_size, F = (double)m->filter_size;
-    struct zoo_init init = {.kind = ZOO_INIT_NORMAL, .std = m->initializer_factor};
-    switch (row->rule) {
-    case MODEL_RULE_ATTENTION:
-    case MODEL_RULE_ATTENTION_OUTPUT:
-        init.std /= sqrt(query ? C * d : C);
-        return uniform ? glorot(query ? 1 / (9 * d) : 1.0 / 9) : init;
-    case MODEL_RULE_FFN:
-    case MODEL_RULE_FFN_OUTPUT:
-        init.std /= sqrt(row->rule == MODEL_RULE_FFN ? C : F);
-        return uniform ? glorot(1) : init;
-    case MODEL_RULE_RELATIVE:
-        return glorot(1);
-    case MODEL_RULE_EMBEDDING:
-        return uniform ? cut_normal(1) : init;
-    case MODEL_RULE_CONDITION:
-    case MODEL_RULE_LM_HEAD:
-    case MODEL_RULE_ROUTER:
-    case MODEL_RULE_DENSE:
-    case MODEL_RULE_POOLER:
-    case MODEL_RULE_CLASSIFIER:
-    case MODEL_RULE_ZEROS:
-    case MODEL_RULE_ONES:
-        break;
-    }
-    return init;
-}
-
-/* The Model Zoo's class of diffusion transformers: Glorot's deviations, normal ones of embeddings,
- * and zeros of all that scales, shifts and gates, so that a block begins as the identity. */
-static struct zoo_init diffusion_init(const struct row *row, const struct zoo_model *m)
-{
-    if (row->rule == MODEL_RULE_CONDITION) return (struct zoo_init){.kind = ZOO_INIT_ZEROS};
-    if (row->kind == MODEL_WPE) return cut_normal(m->initializer_range);
-    if (row->rule == MODEL_RULE_EMBEDDING)
-        return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = m->initializer_range};
-    return glorot(1);
-}
-
-/* The initial distribution of a row's tensor: the params' initializer of its group, else the
- * family's default, scaled by muP. */
-static struct zoo_init resolve_init(const struct row *row, const struct zoo_model *m, bool decoder)
-{
-    const struct zoo_init standard = cut_normal(m->initializer_range);
-    const struct zoo_init matrix = explicit_or(&m->initializer, standard);
-    const struct model_mup mup = model_mup_of(m);
-    if (m->objective == ZOO_SEQ2SEQ && !starts_constant(row))
-        return scaled(seq2seq_init(row, m), model_mup_seq2seq_init(m, row->rule, decoder));
-    if (m->objective == ZOO_DIFFUSION && !starts_constant(row)) return diffusion_init(row, m);
-    switch (row->rule) {
-    case MODEL_RULE_RELATIVE:
-        return glorot(1);
-    case MODEL_RULE_ONES:
-        return (struct zoo_init){.kind = ZOO_INIT_ONES};
-    case MODEL_RULE_EMBEDDING:
-        return explicit_or(&m->embedding_initializer, standard);
-    case MODEL_RULE_POOLER: /* ESM-2's classifier has one of its own */
-        if (m->name == ZOO_ESM2 && m->objective != ZOO_MASKED_LM) return glorot(1);
-        return scaled(matrix, 1 / sqrt(mup.hidden));
-    case MODEL_RULE_ATTENTION:
-        return scaled(matrix, 1 / sqrt(mup.hidden));
-    case MODEL_RULE_FFN:
-        return scaled(explicit_or(&m->ffn_initializer, ffn_init(m)), 1 / sqrt(mup.hidden));
-    case MODEL_RULE_DENSE:
-        return matrix;
-    case MODEL_RULE_ROUTER:
-        return explicit_or(&m->moe.gate_initializer, matrix);
-    case MODEL_RULE_ATTENTION_OUTPUT:
-        return output_init(m, &m->output_layer_initializer, mup.hidden);
-    case MODEL_RULE_FFN_OUTPUT:
-        return ffn_output_init(m, &mup);
-    case MODEL_RULE_CLASSIFIER: /* of fine-tuning; that of pre-training is as the other matrices */
-        if (m->objective == ZOO_MASKED_LM) return standard;
-        return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = 0.02};
-    case MODEL_RULE_LM_HEAD:
-        if (m->objective != ZOO_CAUSAL_LM) return standard;
-        return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = m->initializer_range};
-    case MODEL_RULE_CONDITION:
-    case MODEL_RULE_ZEROS:
-        break;
-    }
-    return (struct zoo_init){.kind = ZOO_INIT_ZEROS};
-}
-
-/* Refuse what is no distribution: a deviation that is not positive, an empty interval. */
-static WSC_CHECKED enum wsc_err check_init(const char *key, const struct zoo_init *init)
-{
-    bool spread = init->kind == ZOO_INIT_NORMAL || init->kind == ZOO_INIT_TRUNCATED_NORMAL;
-    bool bounded = init->kind == ZOO_INIT_UNIFORM || init->kind == ZOO_INIT_TRUNCATED_NORMAL;
-    if (spread && !(isfinite(init->mean) && isfinite(init->std) && init->std > 0))
-        return WSC_RAISE(WSC_CONFIG, "model.%s: std %g with mean %g is no normal distribution", key,
-                         init->std, init->mean);
-    if (bounded && !(isfinite(init->a) && isfinite(init->b) && init->a < init->b))
-        return WSC_RAISE(WSC_CONFIG, "model.%s: bounds a = %g, b = %g are not an interval", key,
-                         init->a, init->b);
-    return WSC_OK;
-}
-
-static WSC_CHECKED enum wsc_err check_inits(const struct zoo_model *m)
-{
-    if (!(isfinite(m->initializer_range) && m->initializer_range > 0))
-        return WSC_RAISE(WSC_CONFIG, "model.initializer_range: %g is not a positive number",
-                         m->initializer_range);
-    TRY(check_init("initializer", &m->initializer));
-    TRY(check_init("embedding_initializer", &m->embedding_initializer));
-    TRY(check_init("output_layer_initializer", &m->output_layer_initializer));
-    TRY(check_init("ffn_initializer", &m->ffn_initializer));
-    TRY(check_init("ffn_output_layer_initializer", &m->ffn_output_layer_initializer));
-    TRY(check_init("moe.gate_initializer", &m->moe.gate_initializer));
-    return WSC_OK;
 }
 
 /* "ffn.ffn." for the one network, else that of an expert. */
@@ -601,7 +408,8 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
     t->shape[0] = size_of_letter(model, stack, row->shape[0]);
     t->shape[1] = size_of_letter(model, stack, row->shape[1]);
     t->n_elems = t->shape[0] * t->shape[1];
-    t->init = model_init_of_shape(resolve_init(row, &params->model, at->stack > 0), t->shape);
+    t->init = model_init_of(
+        &params->model, &(struct model_init_place){row->rule, row->kind, at->stack > 0}, t->shape);
     set_names(t, row, model);
     TRY(model_lr_of(params, t->name, &lr));
     t->lr_scale = lr.scale;
@@ -767,7 +575,7 @@ enum wsc_err model_build_tensors(struct model *model, const struct zoo_params *p
     const struct zoo_model *m = &params->model;
     enum { WITH_REFERENCE = 2 };
     const int block_row = end_of_run(0), head_row = end_of_run(end_of_run(block_row));
-    TRY(check_inits(m));
+    TRY(model_init_check(m));
     TRY_NEW(model->tensor, WSC_MEM_MODEL, count_all(model, m) * (m->dpo.on ? WITH_REFERENCE : 1));
     struct tensor_place at = {.layer = -1, .expert = -1};
     for (; at.stack < model->n_stacks; at.stack++) {
