@@ -190,6 +190,7 @@ struct model_tensor {
      *  numbers: in the order of the table. */
     int64_t registered;
     struct zoo_init init; /**< resolved: neither DEFAULT nor VARIANCE_SCALING */
+    int64_t zero_row;     /**< the row that starts from 0 instead, that of padding; 0: none */
     /** Factor on its learning rate: groups of adjust_learning_rate times muP; 1 otherwise. */
     double lr_scale;
     int lr_group; /**< sorts factors: group of adjust_learning_rate, in the Model Zoo's order */

@@ -53,6 +53,13 @@ static void initial_values(float *w, const struct zoo_init *init, uint64_t seed,
         w[i] = (float)(shift + scale * x[i]);
 }
 
+/* Set row @p row of a tensor with @p cols columns to 0, in elements [first, first + n) of it. */
+static void zero_row(float *w, int64_t row, int64_t first, int64_t n, int64_t cols)
+{
+    for (int64_t i = 0; i < n; i++)
+        if ((first + i) / cols == row) w[i] = 0;
+}
+
 struct init_job {
     const struct memoryx *mx;
     int tensor;
@@ -65,10 +72,10 @@ static void init_block(void *ctx, int64_t b, int thread)
     const struct memoryx_part *s = &mx->part[job->tensor];
     const struct model_tensor *t = &mx->net->model->tensor[job->tensor];
     const uint64_t stream = wsc_rng_stream(WSC_RNG_INIT, (uint64_t)t->init_stream);
-    const int64_t i = b * INIT_BLOCK, left = s->n - i;
+    const int64_t i = b * INIT_BLOCK, left = s->n - i, n = left < INIT_BLOCK ? left : INIT_BLOCK;
     (void)thread;
-    initial_values(s->w + i, &t->init, job->seed, stream, s->first + i,
-                   left < INIT_BLOCK ? left : INIT_BLOCK, t->shape[1]);
+    initial_values(s->w + i, &t->init, job->seed, stream, s->first + i, n, t->shape[1]);
+    if (t->zero_row) zero_row(s->w + i, t->zero_row, s->first + i, n, t->shape[1]);
 }
 
 void memoryx_init_tensor(struct memoryx *mx, int tensor)

@@ -119,6 +119,8 @@ static struct zoo_init seq2seq_init(const struct model_init_place *of, const str
         return glorot(1);
     case MODEL_RULE_EMBEDDING:
         return uniform ? cut_normal(1) : init;
+    case MODEL_RULE_PLACE: /* the default of its layer of embeddings: the class gives none */
+        return (struct zoo_init){.kind = ZOO_INIT_UNIFORM, .a = -0.05, .b = 0.05};
     case MODEL_RULE_CONDITION:
     case MODEL_RULE_LM_HEAD:
     case MODEL_RULE_ROUTER:
@@ -137,10 +139,25 @@ static struct zoo_init seq2seq_init(const struct model_init_place *of, const str
 static struct zoo_init diffusion_init(const struct model_init_place *of, const struct zoo_model *m)
 {
     if (of->rule == MODEL_RULE_CONDITION) return (struct zoo_init){.kind = ZOO_INIT_ZEROS};
-    if (of->kind == MODEL_WPE) return cut_normal(m->initializer_range);
+    if (of->rule == MODEL_RULE_PLACE) return cut_normal(m->initializer_range);
     if (of->rule == MODEL_RULE_EMBEDDING)
         return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = m->initializer_range};
     return glorot(1);
+}
+
+/* The row of padding in the table of tokens of an encoder; 0 in other models. With a row above 0
+ * the Model Zoo's layers of embeddings set this row to 0, and the tables of positions and of token
+ * types as a whole: the index of padding in those is None, which selects all of their rows. */
+static int64_t padding_row(const struct zoo_model *m)
+{
+    const bool encoder = m->objective != ZOO_CAUSAL_LM && m->objective != ZOO_SEQ2SEQ &&
+                         m->objective != ZOO_DIFFUSION;
+    return encoder && m->pad_token_id > 0 ? m->pad_token_id : 0;
+}
+
+int64_t model_init_zero_row(const struct zoo_model *m, enum model_tensor_kind kind)
+{
+    return kind == MODEL_WTE ? padding_row(m) : 0;
 }
 
 /* The initial distribution of a tensor: the params' initializer of its group, else the
@@ -158,6 +175,9 @@ static struct zoo_init resolve_init(const struct model_init_place *of, const str
         return glorot(1);
     case MODEL_RULE_ONES:
         return (struct zoo_init){.kind = ZOO_INIT_ONES};
+    case MODEL_RULE_PLACE:
+        if (padding_row(m) > 0) return (struct zoo_init){.kind = ZOO_INIT_ZEROS};
+        return explicit_or(&m->embedding_initializer, standard);
     case MODEL_RULE_EMBEDDING:
         return explicit_or(&m->embedding_initializer, standard);
     case MODEL_RULE_POOLER: /* ESM-2's classifier has one of its own */

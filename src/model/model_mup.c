@@ -32,6 +32,7 @@ double model_mup_seq2seq_init(const struct zoo_model *m, enum model_init_rule ru
         return m->mup_base_d_kv > 0 ? depth * sqrt(C / inner) : depth;
     case MODEL_RULE_FFN_OUTPUT:
         return depth;
+    case MODEL_RULE_PLACE:
     case MODEL_RULE_ZEROS:
     case MODEL_RULE_ONES:
     case MODEL_RULE_ATTENTION:

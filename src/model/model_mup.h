@@ -11,6 +11,7 @@ enum model_init_rule {
     MODEL_RULE_ZEROS,
     MODEL_RULE_ONES,
     MODEL_RULE_EMBEDDING,
+    MODEL_RULE_PLACE, /* tables that are added to that of tokens: of positions, of token types */
     MODEL_RULE_ATTENTION,
     MODEL_RULE_ATTENTION_OUTPUT,
     MODEL_RULE_FFN,

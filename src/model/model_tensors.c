@@ -44,8 +44,8 @@ static const struct row rows[] = {
     {"embedding_layer.word_embeddings.weight", "lm_head.weight", "VC", MODEL_WTE, ONCE,
      MODEL_RULE_EMBEDDING, MODEL_IF_TOKENS},
     {"embedding_layer.position_embeddings.embed.weight", "", "PC", MODEL_WPE, ONCE,
-     MODEL_RULE_EMBEDDING, MODEL_IF_LEARNED},
-    {"embedding_layer.segment_embeddings.weight", "", "SC", MODEL_WTT, ONCE, MODEL_RULE_EMBEDDING,
+     MODEL_RULE_PLACE, MODEL_IF_LEARNED},
+    {"embedding_layer.segment_embeddings.weight", "", "SC", MODEL_WTT, ONCE, MODEL_RULE_PLACE,
      MODEL_IF_TOKEN_TYPES},
     {"embedding_layer.position_embed_helper.relative_attention_bias.weight", "", "RH",
      MODEL_RELATIVE_W, ONCE, MODEL_RULE_RELATIVE, MODEL_IF_RELATIVE},
@@ -59,7 +59,7 @@ static const struct row rows[] = {
     {"embedding_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, MODEL_RULE_ZEROS,
      MODEL_IF_EMBED_NORM_BIAS},
     {"patch_embedding_layer.position_embeddings.weight", "", "PC", MODEL_WPE, ONCE,
-     MODEL_RULE_EMBEDDING, MODEL_IF_LEARNED_PATCHES},
+     MODEL_RULE_PLACE, MODEL_IF_LEARNED_PATCHES},
     {"patch_embedding_layer.linear_proj.weight", "", "CU", MODEL_PATCH_W, ONCE, MODEL_RULE_DENSE,
      MODEL_IF_DIFFUSION},
     {"patch_embedding_layer.linear_proj.bias", "", "C", MODEL_PATCH_B, ONCE, MODEL_RULE_ZEROS,
@@ -410,6 +410,7 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
     t->n_elems = t->shape[0] * t->shape[1];
     t->init = model_init_of(
         &params->model, &(struct model_init_place){row->rule, row->kind, at->stack > 0}, t->shape);
+    t->zero_row = model_init_zero_row(&params->model, row->kind);
     set_names(t, row, model);
     TRY(model_lr_of(params, t->name, &lr));
     t->lr_scale = lr.scale;

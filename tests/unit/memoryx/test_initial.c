@@ -93,3 +93,32 @@ TEST(memoryx_initial, weights_are_those_of_their_rule)
         check_rule(&rules[k], 3);
     }
 }
+
+/* The row of padding is 0, all others are as without one; on one shard and on several. */
+TEST(memoryx_initial, a_row_of_padding_starts_from_zeros)
+{
+    enum { ROW = 5 };
+    static float before[MASKS_MOST], after[MASKS_MOST];
+    for (int n_shards = 1; n_shards < 4; n_shards += 2) {
+        struct masks_case m;
+        int64_t wrong = 0;
+        masks_make(&m, n_shards, "model.initializer=ones");
+        int table = 0;
+        while (m.cluster->model->tensor[table].kind != MODEL_WTE)
+            table++;
+        struct model_tensor *t = &m.cluster->model->tensor[table];
+        CU_ASSERT_FATAL(t->n_elems <= MASKS_MOST && t->shape[0] > ROW);
+        masks_gather(&m, table, NULL, before);
+        t->zero_row = ROW;
+        for (int k = 0; k < n_shards; k++)
+            memoryx_init_weights(m.cluster->memoryx[k]);
+        masks_gather(&m, table, NULL, after);
+        for (int64_t e = 0; e < t->n_elems; e++) {
+            const float expected = e / t->shape[1] == ROW ? 0 : before[e];
+            wrong += after[e] < expected || after[e] > expected;
+        }
+        T_EQ(wrong, 0);
+        CU_ASSERT(before[ROW * t->shape[1]] != 0);
+        masks_unmake(&m);
+    }
+}

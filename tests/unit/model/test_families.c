@@ -390,6 +390,33 @@ TEST(families, mup_scales_the_pooler_of_encoders)
     model_destroy(&m);
 }
 
+/* The Model Zoo's layer of embeddings, with a token of padding above 0, sets the row of this token
+ * to 0, and by the missing index of padding whole tables of positions and token types. */
+TEST(families, tables_of_encoders_with_padding_start_from_zeros)
+{
+    for (int pad = 0; pad < 4; pad += 3) {
+        struct zoo_params p = model_case_params((struct model_case){512, 8, 8, 1536, 64});
+        p.model.objective = ZOO_MASKED_LM;
+        p.model.max_predictions_per_seq = 4;
+        p.model.num_segments = 2;
+        p.model.pad_token_id = pad;
+        struct model *m = make(&p, HW_STREAM_BLOCK);
+        int n[2] = {0};
+        for (int i = 0; i < m->n_tensors; i++) {
+            const struct model_tensor *t = &m->tensor[i];
+            const bool place = t->kind == MODEL_WPE || t->kind == MODEL_WTT;
+            T_EQ(t->zero_row, t->kind == MODEL_WTE ? pad : 0);
+            if (place) T_EQ(t->init.kind, pad ? ZOO_INIT_ZEROS : ZOO_INIT_TRUNCATED_NORMAL);
+            if (t->kind == MODEL_WTE) T_EQ(t->init.kind, ZOO_INIT_TRUNCATED_NORMAL);
+            n[0] += place;
+            n[1] += t->kind == MODEL_WTE;
+        }
+        T_EQ(n[0], 2);
+        T_EQ(n[1], 1);
+        model_destroy(&m);
+    }
+}
+
 static void refuse(struct family f, const char *key)
 {
     struct zoo_params p = params_of(&f);

@@ -93,6 +93,35 @@ TEST(mup, of_t5)
     done(&p, m);
 }
 
+/* The Model Zoo's class of T5 gives its tables of positions no initializer: they start as its layer
+ * of embeddings starts by default, with muP or without. */
+TEST(mup, learned_positions_of_t5_are_not_scaled)
+{
+    static const char *const more[] = {"", MUP, ", use_transformer_initialization: true"};
+    static const struct expected rates[] = {
+        {"model.encoder_embeddings.position_embeddings.embed.weight", 0, 0.5},
+        {"model.decoder_embeddings.position_embeddings.embed.weight", 0, 0.5},
+        {NULL, 0, 0}};
+    for (size_t k = 0; k < sizeof more / sizeof *more; k++) {
+        char text[200];
+        struct zoo_params p;
+        int n = 0;
+        (void)snprintf(text, sizeof text, "%s, position_embedding_type: learned_absolute", more[k]);
+        struct model *m = make(&p, text, "");
+        for (int i = 0; i < m->n_tensors; i++) {
+            const struct zoo_init *init = &m->tensor[i].init;
+            if (m->tensor[i].kind != MODEL_WPE) continue;
+            n++;
+            T_EQ(init->kind, ZOO_INIT_UNIFORM);
+            T_NEAR(init->a, -0.05, 0);
+            T_NEAR(init->b, 0.05, 0);
+        }
+        T_EQ(n, 2);
+        if (k == 1) check(m, rates);
+        done(&p, m);
+    }
+}
+
 /* With a base width of heads, projections to queries, keys and values are hidden weights. */
 TEST(mup, of_t5_with_heads_that_grow)
 {
