@@ -4,6 +4,7 @@
  * The counterpart of conf_values.c, which reads the same values. */
 #include "conf_values.h"
 
+#include <wsc/check.h>
 #include <wsc/conf.h>
 
 #include <stdio.h>
@@ -14,9 +15,10 @@
 /* The first name of a value: rows list the preferred spelling first. */
 static const char *choice_name(const struct conf_choice *choices, int value)
 {
-    for (; choices && choices->name; choices++)
-        if (choices->value == value) return choices->name;
-    return "?";
+    while (choices && choices->name && choices->value != value)
+        choices++;
+    WSC_CHECK(choices && choices->name, "no name of the key stands for the value %d", value);
+    return choices->name;
 }
 
 /* A text in quotes, or null. */

@@ -60,6 +60,16 @@
     {FIELD(f), SPECIAL(initializer), NO_TIME,                                                  \
      .form = "name, or map with name, mean, std, a, b, val", DOC(text)}
 
+/* Activations of the feed-forward networks of blocks, of decoders as of encoders. */
+#define BLOCK_FUNCTIONS                                                                            \
+    {"gelu", ZOO_GELU}, {"gelu_new", ZOO_GELU_NEW}, {"relu", ZOO_RELU}, {"silu", ZOO_SILU},        \
+        {"quick_gelu", ZOO_QUICK_GELU}, {"squared_gelu", ZOO_SQUARED_GELU},                        \
+        {"squared_relu", ZOO_SQUARED_RELU}, {"leaky_relu", ZOO_LEAKY_RELU},                        \
+        {"relu6", ZOO_RELU6}, {"tanh", ZOO_TANH}, {"sigmoid", ZOO_SIGMOID}, {"mish", ZOO_MISH},    \
+        {"linear", ZOO_LINEAR}, {"swiglu", ZOO_SWIGLU}, {"geglu", ZOO_GEGLU},                      \
+        {"geglu_new", ZOO_GEGLU_NEW}, {"reglu", ZOO_REGLU}, {"liglu", ZOO_LIGLU},                  \
+        {"swish", ZOO_SILU}, {"gelu_fast", ZOO_GELU_NEW}
+
 static const struct conf_key keys[] = {
     INPUT(train_input),
     INPUT(eval_input),
@@ -148,8 +158,7 @@ static const struct conf_key keys[] = {
      DOC("relative positions: buckets of distances, an even number; of decoders alone "
          "num_relative_attention_buckets says the same")},
     {FIELD(model.decoder_nonlinearity), CHOICE, DEFAULT("null"),
-     .choices = CONF_CHOICES({"null", ZOO_SAME_FUNCTION}, {"gelu", ZOO_GELU}, {"relu", ZOO_RELU},
-                 {"reglu", ZOO_REGLU}, {"geglu", ZOO_GEGLU}, {"swiglu", ZOO_SWIGLU}),
+     .choices = CONF_CHOICES({"null", ZOO_SAME_FUNCTION}, BLOCK_FUNCTIONS),
      DOC("seq2seq: activation of the decoder, the encoder's in this release")},
     {FIELD(model.share_encoder_decoder_embedding), BOOL, DEFAULT("true"),
      DOC("seq2seq: one table of tokens for encoder and decoder")},
@@ -220,14 +229,7 @@ static const struct conf_key keys[] = {
          "for longer sequences, else 1")},
 #undef ROPE
     {FIELD(model.nonlinearity), CHOICE, DEFAULT("gelu"),
-     .choices = CONF_CHOICES({"gelu", ZOO_GELU}, {"gelu_new", ZOO_GELU_NEW}, {"relu", ZOO_RELU},
-                 {"silu", ZOO_SILU}, {"quick_gelu", ZOO_QUICK_GELU},
-                 {"squared_gelu", ZOO_SQUARED_GELU}, {"squared_relu", ZOO_SQUARED_RELU},
-                 {"leaky_relu", ZOO_LEAKY_RELU}, {"relu6", ZOO_RELU6}, {"tanh", ZOO_TANH},
-                 {"sigmoid", ZOO_SIGMOID}, {"mish", ZOO_MISH}, {"linear", ZOO_LINEAR},
-                 {"swiglu", ZOO_SWIGLU}, {"geglu", ZOO_GEGLU}, {"geglu_new", ZOO_GEGLU_NEW},
-                 {"reglu", ZOO_REGLU}, {"liglu", ZOO_LIGLU}, {"swish", ZOO_SILU}, {"gelu_fast", ZOO_GELU_NEW},
-                 {"null", ZOO_LINEAR}),
+     .choices = CONF_CHOICES(BLOCK_FUNCTIONS, {"null", ZOO_LINEAR}),
      DOC("activation of the feed-forward network; the *glu ones have a second linear layer")},
     {FIELD(model.norm_type), CHOICE, DEFAULT("layernorm"),
      .choices = CONF_CHOICES({"layernorm", ZOO_LAYERNORM},

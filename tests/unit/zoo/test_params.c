@@ -638,6 +638,27 @@ TEST(zoo_params, dump_parses_back_to_the_same)
     T_EQ(wsc_mem_in_use(WSC_MEM_CONF), before);
 }
 
+/* The decoder of T5 takes the activation of the encoder, whichever it is. */
+TEST(zoo_params, a_dump_has_the_activation_of_a_decoder)
+{
+    static const char *const function[] = {"geglu_new", "silu", "swish", "relu", "linear"};
+    for (size_t i = 0; i < sizeof function / sizeof *function; i++)
+        for (int given = 0; given < 2; given++) {
+            char text[1024];
+            (void)snprintf(text, sizeof text,
+                           "train_input: {data_processor: T5HDF5DataProcessor, data_dir: ./x, "
+                           "batch_size: 4,\n  src_max_sequence_length: 8, "
+                           "tgt_max_sequence_length: 6}\n"
+                           "model: {name: t5, src_vocab_size: 40, d_model: 64, d_kv: 8, num_heads: "
+                           "4,\n  encoder_nonlinearity: %s%s%s}\n"
+                           "optimizer: {optimizer_type: AdamW, learning_rate: 0.01}\n"
+                           "runconfig: {max_steps: 3}\n",
+                           function[i], given ? ", decoder_nonlinearity: " : "",
+                           given ? function[i] : "");
+            check_round_trip("t5", text, strlen(text));
+        }
+}
+
 struct shipped {
     const char *name;
     double parameters, tolerance;
