@@ -12,6 +12,10 @@
 #include <regex.h>
 #include <string.h>
 
+/* Longest translation of a glob, before which tag_values.c may have put a star: two bytes may
+ * become six. */
+enum { GLOB_BYTES = 3 * (ZOO_PATTERN_BYTES + 1) + 1 };
+
 /* Compile an expression of Python; NULL, or what is wrong with it. */
 static const char *compile(const char *expression, regex_t *out)
 {
@@ -33,10 +37,39 @@ static bool occurs(const char *expression, const char *name)
     return found;
 }
 
+/* The end of the set that begins after the bracket before @p set, as Python's fnmatch finds it:
+ * NULL where the bracket stands for itself. */
+static const char *end_of_set(const char *set)
+{
+    if (*set == '!') set++;
+    if (*set == ']') set++;
+    return strchr(set, ']');
+}
+
+/* glibc's fnmatch() negates a set that begins with ^ as it does one with !; in Python's ^ is a
+ * member, which glibc takes as a collating symbol. */
+bool zoo_glob_matches(const char *glob, const char *name)
+{
+    static const char member[] = "[[.^.]";
+    char posix[GLOB_BYTES];
+    size_t n = 0;
+    for (const char *end, *p = glob; *p; p = end) {
+        const char *close = *p == '[' ? end_of_set(p + 1) : NULL;
+        const size_t skipped = close && p[1] == '^' ? 2 : 0;
+        end = close ? close + 1 : p + 1;
+        if (skipped) memcpy(posix + n, member, sizeof member - 1);
+        if (skipped) n += sizeof member - 1;
+        memcpy(posix + n, p + skipped, (size_t)(end - p) - skipped);
+        n += (size_t)(end - p) - skipped;
+    }
+    posix[n] = '\0';
+    return !fnmatch(posix, name, FNM_NOESCAPE);
+}
+
 bool zoo_patterns_match(const struct zoo_patterns *patterns, int i, const char *name)
 {
     if (patterns->expressions) return occurs(patterns->pattern[i], name);
-    return !fnmatch(patterns->pattern[i], name, FNM_NOESCAPE);
+    return zoo_glob_matches(patterns->pattern[i], name);
 }
 
 int zoo_patterns_find(const struct zoo_patterns *patterns, const char *name)

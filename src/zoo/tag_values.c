@@ -4,12 +4,12 @@
  * `param_group_tags` sets the learning rate, or the weight decay, of the tensors with one of its
  * tags. Of several schedulers the last one counts. trainer_takes.c converts such schedulers to
  * `optimizer.tagged_schedules`; src/model looks up the entry of each tensor. */
+#include "name_expression.h"
 #include "name_patterns.h"
 #include "params_values.h"
 
 #include <wsc/mem.h>
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,10 +20,9 @@
 bool zoo_tag_matches(const struct zoo_tag *tag, const char *name)
 {
     for (int i = 0; i < tag->names.n; i++) {
-        enum { GLOB_BYTES = 512 }; /* more than the longest pattern that is read */
-        char glob[GLOB_BYTES];
+        char glob[ZOO_PATTERN_BYTES + 2];
         (void)snprintf(glob, sizeof glob, "*%s", tag->names.pattern[i]);
-        if (!fnmatch(glob, name, FNM_NOESCAPE)) return true;
+        if (zoo_glob_matches(glob, name)) return true;
     }
     return false;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Regular expressions of params files: the matches are those of Python's re.search(), by its
- * module re, and what POSIX does not have is refused with its place. */
+/* Patterns of params files: expressions match as Python's re.search(), by its module re, and what
+ * POSIX does not have is refused with its place; globs match as its fnmatch.fnmatchcase(). */
 #include "../../support/test.h"
 
 #include <wsc/zoo.h>
@@ -88,5 +88,33 @@ TEST(zoo_patterns, other_expressions_are_refused)
         CU_ASSERT(strstr(wsc_err_message(), bad[i].says) != NULL);
         if (!strstr(wsc_err_message(), bad[i].says)) (void)printf("\n  %s\n", wsc_err_message());
         zoo_params_fini(&p);
+    }
+}
+
+/* In a set of Python's globs ^ is a member wherever it stands; ! at the beginning negates. */
+TEST(zoo_patterns, globs_match_as_in_python)
+{
+    static const char *const name[] = {"model.layers.0.attn.weight", "model.layers.11.attn.bias",
+                                       "^a", "^"};
+    static const char *const glob[][2] = {{"model.layers.[^1]*", "0100"},
+                                          {"model.layers.[!1]*", "1000"},
+                                          {"*[^]", "0001"},
+                                          {"[^]", "0001"},
+                                          {"[^^]a", "0010"},
+                                          {"[^-z]a", "0010"},
+                                          {"[^]a]", "0000"},
+                                          {"*.[0^]*", "1000"},
+                                          {"[^a", "0000"},
+                                          {"^a", "0010"},
+                                          {"[!^]a", "0000"},
+                                          {"*[^w]eight", "1000"}};
+    for (size_t i = 0; i < sizeof glob / sizeof *glob; i++) {
+        char text[32], found[5] = "";
+        const struct zoo_patterns p = {false, 1, {text}};
+        (void)snprintf(text, sizeof text, "%s", glob[i][0]);
+        for (int k = 0; k < 4; k++)
+            found[k] = zoo_patterns_match(&p, 0, name[k]) ? '1' : '0';
+        if (strcmp(found, glob[i][1]) != 0) (void)printf("\n  %s\n", text);
+        T_STR(found, glob[i][1]);
     }
 }
