@@ -244,21 +244,25 @@ static enum wsc_err check_states(const struct store_file *file, bool is_run, boo
         "--set runconfig.load_checkpoint_states=model");
 }
 
-/* The zeros of a sparse training, as in its dense phase, are trained like other weights. */
+/* The zeros of a sparse training, as in its dense phase, are trained like other weights; those of
+ * frozen tensors, as under adapters, stay. */
 static void report_dropped_masks(const struct job_state *s, const struct store_file *file)
 {
     const struct model *model = s->cluster->model;
-    int n = 0;
+    int n[2] = {0}; /* that train, that are frozen */
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *m = &model->tensor[i];
         const struct store_tensor t = model_stored(m);
         char name[STORE_NAME_BYTES];
-        n += m->sparsity < 0 && store_find_mask(file, &t, name);
+        n[m->frozen] += m->sparsity < 0 && store_find_mask(file, &t, name);
     }
-    if (n)
+    if (n[0])
         WSC_INFO("The checkpoint has masks of %d tensors that are dense here: all of their weights "
                  "are trained.",
-                 n);
+                 n[0]);
+    if (n[1])
+        WSC_INFO("The checkpoint has masks of %d tensors that are frozen here: their zeros stay.",
+                 n[1]);
 }
 
 /* Continue with sample @p at of the stream, and report samples that are not the checkpoint's. */
