@@ -35,7 +35,6 @@ struct job {
     struct data_inputs inputs;
     char *work; /* folder of the corpus */
     struct data_corpus *corpus;
-    bool resumed;
     struct data_bert_layout layout;
     struct data_squad squad;
     int64_t n, n_train;
@@ -124,7 +123,6 @@ static enum wsc_err make_corpus(struct job *j)
     TRY(data_inputs_list(&j->inputs, j->make->input, j->make->n_inputs, j->make->format));
     TRY(wsc_file_mkdir_above(j->work));
     TRY(data_corpus_open(&j->corpus, j->work, &j->of_corpus, &j->inputs));
-    j->resumed = data_corpus_resumed(j->corpus);
     TRY(data_corpus_make(j->corpus));
     const struct data_corpus_counts counts = data_corpus_counts(j->corpus);
     j->made->n_documents = counts.n_documents;
@@ -317,7 +315,7 @@ static enum wsc_err write_file(struct job *j, struct data_part *part, const char
                                           .pairs = data_bert_pairs(j->bert),
                                           .packed = j->make->use_vsl};
     struct data_bert_file *f = NULL;
-    if (j->resumed && !access(path, F_OK)) return put_samples(j, part, first, n, NULL);
+    if (!access(path, F_OK)) return put_samples(j, part, first, n, NULL);
     TRY(data_bert_file_create(&f, path, &shape));
     const enum wsc_err rc = put_samples(j, part, first, n, f);
     if (!rc) return data_bert_file_finish(&f);
@@ -357,12 +355,14 @@ static enum wsc_err write_files(struct job *j, struct data_part *part, const cha
     return data_file_write(dir, "meta.dat", put_meta, &(struct list){part, per_file});
 }
 
-/* If an earlier run was killed, complete files are in the folder with .tmp and are kept. */
+/* If a run of this request was killed, complete files are in the folder with .tmp and are kept;
+ * questions begin again. */
 static enum wsc_err write_part(struct job *j, struct data_part *part, const char *name)
 {
     char *dir = wsc_asprintf(WSC_MEM_DATA, "%s/%s", j->make->out_dir, name);
     char *tmp = wsc_asprintf(WSC_MEM_DATA, "%s/%s.tmp", j->make->out_dir, name);
-    enum wsc_err rc = dir && tmp ? data_folder_begin(tmp, j->resumed) : WSC_NOMEM;
+    const uint64_t identity = j->corpus ? data_corpus_identity(j->corpus) : 0;
+    enum wsc_err rc = dir && tmp ? data_folder_begin(tmp, identity) : WSC_NOMEM;
     if (!rc) rc = write_files(j, part, tmp);
     if (!rc) rc = data_params_write(tmp, &j->of_corpus, j->made, part);
     if (!rc) rc = data_folder_finish(tmp, dir);

@@ -170,7 +170,7 @@ static enum wsc_err write_folder(const struct chats *c, struct data_part *part, 
 {
     char *dir = wsc_asprintf(WSC_MEM_DATA, "%s/%s", c->make->out_dir, name);
     char *tmp = wsc_asprintf(WSC_MEM_DATA, "%s/%s.tmp", c->make->out_dir, name);
-    enum wsc_err rc = dir && tmp ? data_folder_begin(tmp, false) : WSC_NOMEM;
+    enum wsc_err rc = dir && tmp ? data_folder_begin(tmp, 0) : WSC_NOMEM;
     if (!rc) rc = write_files(c, part, tmp);
     if (!rc) rc = data_params_write(tmp, c->make, c->made, part);
     if (!rc) rc = data_folder_finish(tmp, dir);

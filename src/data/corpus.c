@@ -26,7 +26,6 @@ struct data_corpus {
     char *folder, *tokens_path;
     int lock, tokens; /* file descriptors */
     struct data_state state;
-    bool resumed;
     int64_t n_resumed;
     int width; /* bytes of a token in the file */
     unsigned char *block;
@@ -204,7 +203,6 @@ static enum wsc_err take_up(struct data_corpus *c)
     TRY(data_state_read(&c->state, c->folder, &good));
     good = good && c->state.identity == identity && c->state.place.file <= c->feed.docs.inputs->n;
     if (good) TRY(verify(c, &good));
-    c->resumed = good;
     if (!good) {
         c->state = (struct data_state){.identity = identity, .used = -1};
         c->block_used = 0;
@@ -282,9 +280,9 @@ void data_corpus_close(struct data_corpus **corpus)
     *corpus = NULL;
 }
 
-bool data_corpus_resumed(const struct data_corpus *c)
+uint64_t data_corpus_identity(const struct data_corpus *c)
 {
-    return c->resumed;
+    return c->state.identity;
 }
 
 struct data_corpus_counts data_corpus_counts(const struct data_corpus *c)

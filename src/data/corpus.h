@@ -16,8 +16,8 @@ enum wsc_err data_corpus_open(struct data_corpus **out, const char *folder,
                               const struct data_inputs *inputs) WSC_CHECKED;
 /** NULL allowed; the files stay. */
 void data_corpus_close(struct data_corpus **corpus);
-/** True when an earlier run of this request has left a state. */
-bool data_corpus_resumed(const struct data_corpus *c);
+/** Identity of the request, by data_state_identity(). */
+uint64_t data_corpus_identity(const struct data_corpus *c);
 /** Tokenize the remaining documents. */
 enum wsc_err data_corpus_make(struct data_corpus *c) WSC_CHECKED;
 /** Ids [first, first + n) of the finished corpus. */

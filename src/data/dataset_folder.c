@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +18,8 @@
 /* The file by which this program recognizes its folders. */
 #define MARK            "data_params.json"
 #define UNFINISHED_MARK "data_params.json.tmp"
+/* Identity of the request that wrote the files of an unfinished part. */
+#define REQUEST "request"
 
 const char *const data_part_folder[DATA_N_PARTS] = {"train", "val", "test"};
 
@@ -29,8 +32,9 @@ static bool is_dot(const char *name)
  * its work folder. */
 static bool is_our_name(const char *name)
 {
-    static const char *const fixed[] = {MARK,    UNFINISHED_MARK, "tokens",   "samples",
-                                        "state", "state.tmp",     "meta.dat", "meta.dat.tmp"};
+    static const char *const fixed[] = {MARK,     UNFINISHED_MARK, REQUEST,    REQUEST ".tmp",
+                                        "state",  "state.tmp",     "meta.dat", "meta.dat.tmp",
+                                        "tokens", "samples"};
     static const char prefix[] = "data-";
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (!strcmp(name, fixed[i])) return true;
@@ -123,24 +127,28 @@ static bool is_finished(const char *name)
     return n > 4 && (!strcmp(name + n - 3, ".h5") || !strcmp(name + n - 4, ".csv"));
 }
 
-/* Remove files with names of this program; folders and other files stay. The mark is removed last,
- * so that a folder whose removal was interrupted is still recognized. */
-static void remove_files(const char *dir, bool keep)
+/* Remove files with names of this program; folders and other files stay. With @p keep, finished
+ * sample files and the request that they belong to stay too. The mark is removed last, so that a
+ * folder whose removal was interrupted is still recognized. False: a file cannot be removed. */
+static bool remove_files(const char *dir, bool keep)
 {
     bool all = true;
     DIR *d = opendir(dir);
-    if (!d) return;
-    for (struct dirent *e = readdir(d); e; e = readdir(d))
-        if (is_our_name(e->d_name) && strcmp(e->d_name, MARK) != 0 &&
-            !(keep && is_finished(e->d_name)) && unlinkat(dirfd(d), e->d_name, 0))
+    if (!d) return errno == ENOENT;
+    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+        const bool stays = keep && (is_finished(e->d_name) || !strcmp(e->d_name, REQUEST));
+        if (is_our_name(e->d_name) && strcmp(e->d_name, MARK) != 0 && !stays &&
+            unlinkat(dirfd(d), e->d_name, 0))
             all = false;
-    if (all) (void)unlinkat(dirfd(d), MARK, 0);
+    }
+    if (all && unlinkat(dirfd(d), MARK, 0)) all = errno == ENOENT;
     (void)closedir(d);
+    return all;
 }
 
 void data_folder_remove(const char *dir)
 {
-    remove_files(dir, false);
+    (void)remove_files(dir, false);
     (void)rmdir(dir);
 }
 
@@ -173,22 +181,48 @@ enum wsc_err data_folder_remove_empty(const char *out, const int64_t n_samples[D
     return WSC_OK;
 }
 
-/* If there are files of others, nothing is removed. */
-enum wsc_err data_folder_begin(const char *dir, bool keep)
+static void put_request(FILE *f, const void *identity)
+{
+    (void)fprintf(f, "%016" PRIx64 "\n", *(const uint64_t *)identity);
+}
+
+/* Check whether an interrupted run of a request has written the files of a folder. */
+static enum wsc_err is_of_request(const char *dir, uint64_t identity, bool *is_of)
+{
+    enum { MOST = 64 };
+    char *text = NULL, wanted[MOST];
+    size_t n = 0;
+    (void)snprintf(wanted, sizeof wanted, "%016" PRIx64 "\n", identity);
+    const enum wsc_err rc = data_file_read(dir, REQUEST, MOST, &text, &n);
+    *is_of = identity && text && !strcmp(text, wanted);
+    wsc_free(text);
+    return rc == WSC_FORMAT ? WSC_OK : rc; /* a file that is too long is of another program */
+}
+
+/* If there are files of others, nothing is removed. The request is written when the files of other
+ * requests are gone. */
+enum wsc_err data_folder_begin(const char *dir, uint64_t identity)
 {
     struct census c;
+    bool keep = false;
     TRY(wsc_file_mkdir_above(dir));
     TRY(take_census(dir, &c));
     if (c.n_other)
         return WSC_RAISE(WSC_USAGE, "%s: holds %s, which `wsc data` did not make", dir, c.other);
-    remove_files(dir, keep);
+    TRY(is_of_request(dir, identity, &keep));
+    if (!remove_files(dir, keep))
+        return WSC_RAISE(WSC_IO, "%s: files of an interrupted run cannot be removed", dir);
     if (mkdir(dir, 0777) && errno != EEXIST)
         return WSC_RAISE(WSC_IO, "%s: cannot be made: %s", dir, strerror(errno));
-    return WSC_OK;
+    return identity && !keep ? data_file_write(dir, REQUEST, put_request, &identity) : WSC_OK;
 }
 
 enum wsc_err data_folder_finish(const char *tmp, const char *dir)
 {
+    char *request;
+    TRY_MEM(request, wsc_asprintf(WSC_MEM_DATA, "%s/" REQUEST, tmp));
+    (void)unlink(request);
+    wsc_free(request);
     data_folder_remove(dir);
     if (rename(tmp, dir))
         return WSC_RAISE(WSC_IO, "%s: cannot be renamed to %s: %s", tmp, dir, strerror(errno));

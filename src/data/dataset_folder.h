@@ -8,8 +8,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/** Create @p dir with its parents. If @p keep, the complete files of an earlier run are kept. */
-enum wsc_err data_folder_begin(const char *dir, bool keep) WSC_CHECKED;
+/** Create @p dir, in which files of a part are written, with its parents. The complete files in it
+ *  are kept when an interrupted run of request @p identity (data_state_identity()) wrote them, and
+ *  removed otherwise. 0: a request that cannot be resumed; the folder is emptied. */
+enum wsc_err data_folder_begin(const char *dir, uint64_t identity) WSC_CHECKED;
 /** Rename @p tmp to @p dir, the folder of a part that passed data_folder_check_parts(). */
 enum wsc_err data_folder_finish(const char *tmp, const char *dir) WSC_CHECKED;
 /** The bytes of `<dir>/<name>`, at most @p most, owned by the caller; *@p text is NULL when there

@@ -30,7 +30,7 @@ struct job {
     struct data_corpus *corpus;
     struct data_samples *samples;
     char *work; /* folder of the corpus */
-    bool out_is_new, resumed;
+    bool out_is_new;
     int64_t n_samples, n_written;
     struct token {
         int32_t n_bytes, n_chars;
@@ -223,13 +223,14 @@ static enum wsc_err take_samples(struct job *j, struct data_part *part, int64_t 
     return WSC_OK;
 }
 
+/* A file that is there is complete, and was written by an interrupted run of this request. */
 static enum wsc_err write_file(struct job *j, struct data_part *part, const char *path,
                                int64_t first, int64_t n)
 {
     struct store_samples_writer *w = NULL;
     const struct store_samples_shape shape = {
         .n = n, .T = j->make->T, .type = j->make->type, .vsl = j->make->use_vsl};
-    if (j->resumed && access(path, F_OK) == 0) return take_samples(j, part, first, n, NULL);
+    if (access(path, F_OK) == 0) return take_samples(j, part, first, n, NULL);
     enum wsc_err rc = store_samples_create(&w, path, &shape);
     if (!rc) rc = take_samples(j, part, first, n, w);
     if (rc)
@@ -244,7 +245,7 @@ static enum wsc_err write_part(struct job *j, int p)
     struct data_part *part = &j->part[p];
     int64_t n = part->n_samples, per_file = j->make->samples_per_file;
     if (!n) return WSC_OK;
-    TRY(data_folder_begin(j->tmp[p], j->resumed));
+    TRY(data_folder_begin(j->tmp[p], data_corpus_identity(j->corpus)));
     for (int64_t done = 0, index = 0; done < n; done += per_file, index++) {
         char *path;
         TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/data-%05lld.h5", j->tmp[p], (long long)index));
@@ -287,7 +288,6 @@ static enum wsc_err name_folders(struct job *j)
 static enum wsc_err make_corpus(struct job *j)
 {
     TRY(data_corpus_open(&j->corpus, j->work, j->make, &j->inputs));
-    j->resumed = data_corpus_resumed(j->corpus);
     TRY(data_corpus_make(j->corpus));
     struct data_corpus_counts counts = data_corpus_counts(j->corpus);
     *j->made = (struct data_made){.n_files = j->inputs.n,
