@@ -25,6 +25,13 @@ struct data_samples {
 
 /* ---- cutting by texts ------------------------------------------------------------------------ */
 
+/* True if @p id ends a text, of which @p n tokens precede it. If BOS and EOS are one id, it begins
+ * a text that has no token yet: each text has a BOS then, and none has an EOS inside (corpus.c). */
+static bool ends_text(const struct data_make *make, int32_t id, int64_t n)
+{
+    return id == make->eos_id && (n > 0 || make->bos_id != make->eos_id);
+}
+
 /* State while texts are put into samples in their order. */
 struct layout {
     struct data_samples *s;
@@ -71,7 +78,7 @@ static enum wsc_err scan(struct layout *l, int32_t *ids)
         n = s->n_tokens - at < SCAN_TOKENS ? s->n_tokens - at : SCAN_TOKENS;
         TRY(data_corpus_read(s->corpus, at, n, ids));
         for (int64_t i = 0; i < n; i++)
-            if (ids[i] == s->make->eos_id) TRY(lay_text(l, at + i));
+            if (ends_text(s->make, ids[i], at + i - l->text)) TRY(lay_text(l, at + i));
     }
     TRY(put_first(s, s->n_tokens));
     if (!fflush(s->first)) return WSC_OK;
@@ -202,7 +209,7 @@ static enum wsc_err read_texts(struct data_samples *s, int64_t i, int32_t *rows,
     const int64_t n_ids = end - first + (end < s->n_tokens);
     TRY(data_corpus_read(s->corpus, first, n_ids, s->ids));
     for (int64_t k = 0; k < end - first; k++) {
-        if (s->ids[k] == s->make->eos_id)
+        if (ends_text(s->make, s->ids[k], position))
             position = 0;
         else
             put_place(s, rows, n++, s->ids + k, position++);

@@ -185,6 +185,57 @@ TEST(make, packs_whole_texts)
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "text has the EOS, id 104, too"));
 }
 
+/* Read the packed samples of texts of 1 to 40 letters, with an EOS of 256. */
+static void read_packed(const char *name, int64_t bos_id, struct data_batch *b)
+{
+    enum { T = 12, TEXTS = 40 };
+    static char dir[300];
+    struct data_made made = {0};
+    struct data_source *s = NULL;
+    const char *const input[1] = {case_path("letters.jsonl")};
+    FILE *f = fopen(input[0], "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    for (int n = 1; n <= TEXTS; n++)
+        (void)fprintf(f, "{\"text\": \"%.*s\"}\n", n * 7 % TEXTS + 1,
+                      "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz");
+    (void)fclose(f);
+    struct data_make m = request(case_path(name), input, 1, T);
+    m.use_vsl = true;
+    m.bos_id = bos_id;
+    m.eos_id = 256;
+    T_OK(make_it(&m, &made));
+    CU_ASSERT_FATAL(made.n_samples[DATA_TRAIN] >= b->n_max);
+    (void)snprintf(dir, sizeof dir, "%s/train", m.out_dir);
+    struct zoo_input from = {.data_dir = {dir}, .n_data_dirs = 1, .use_vsl = true};
+    from.max_sequence_length = CONF_NULL;
+    T_OK(data_source_open(&s, &from, T, 258));
+    T_OK(data_source_read(s, 0, b->n_max, b));
+    data_source_close(&s);
+}
+
+/* A BOS that is the EOS too gives the samples of a BOS of its own. */
+TEST(make, packs_texts_whose_bos_is_their_eos)
+{
+    enum { T = 12, N = 60, OWN = 257, EOS = 256 };
+    struct data_batch *one = NULL, *two = NULL;
+    int64_t n_bos = 0;
+    T_OK(data_batch_create(&one, N, T));
+    T_OK(data_batch_create(&two, N, T));
+    read_packed("one", EOS, one);
+    read_packed("two", OWN, two);
+    for (int64_t k = 0; k < (int64_t)N * T; k++) {
+        n_bos += two->input_ids[k] == OWN;
+        T_EQ(one->input_ids[k], two->input_ids[k] == OWN ? EOS : two->input_ids[k]);
+        T_EQ(one->labels[k], two->labels[k]);
+        T_EQ(one->mask[k], two->mask[k]);
+        T_EQ(one->attention_span[k], two->attention_span[k]);
+        T_EQ(one->position_ids[k], two->position_ids[k]);
+    }
+    CU_ASSERT(n_bos > 20);
+    data_batch_destroy(&one);
+    data_batch_destroy(&two);
+}
+
 TEST(make, joins_cuts_splits_and_pads)
 {
     enum { BYTES = 1003, T = 48 };
