@@ -408,6 +408,34 @@ TEST(launch, a_sweep_has_other_folders_for_other_values)
         spawn_ok("grep -q '^1,70,' '%s/sweep.csv' && ! grep '^[28],' '%s/sweep.csv'", out, out));
 }
 
+/* A training that is stopped writes performance.json too, for the steps until then. */
+TEST(launch, a_sweep_lists_trainings_that_are_complete)
+{
+    static const struct {
+        const char *status, *rows;
+        int task;
+    } end[] = {{"5", "", 1}, {"0", "2", 2}, {"0", "12", 1}, {"5", "12", 2}, {"0", "1", 1}};
+    const char *out = job_path("sweep ends");
+    char environment[128], command[512];
+    (void)snprintf(command, sizeof command,
+                   "sh mpi_launch/slurm_sweep.sbatch num_csx=1,2 '%s' "
+                   "--params configs/params/tiny.yaml",
+                   out);
+    for (int i = 1; i <= 2; i++)
+        CU_ASSERT(spawn_ok("mkdir -p '%s/%d' && echo '{\"steps\": 7}' >'%s/%d/performance.json'",
+                           out, i, out, i));
+    for (int i = 0; i < (int)(sizeof end / sizeof *end); i++) {
+        struct spawn_result r;
+        (void)snprintf(environment, sizeof environment,
+                       "SLURM_SUBMIT_DIR=$PWD SLURM_ARRAY_TASK_ID=%d MPIRUN_STATUS=%s", end[i].task,
+                       end[i].status);
+        T_EQ(launch(environment, command, NULL), end[i].status[0] - '0');
+        spawn_run(&r, "sed 1d '%s/sweep.csv' 2>/dev/null | cut -d, -f1 | tr -d '\n'", out);
+        T_STR(r.out, end[i].rows);
+        spawn_free(&r);
+    }
+}
+
 /* The first task alone says so, since a part of a sweep may be trained again. */
 TEST(launch, a_sweep_with_fewer_tasks_than_values_says_so)
 {
