@@ -22,7 +22,7 @@ find_wsc() {
 # Is it an option of `wsc ranks`?  Names may have dashes for underscores and be cut short.
 is_of_ranks() { # --NAME
     name=$(printf %s "${1#--}" | tr - _)
-    for known in num_csx params cluster set; do
+    for known in num_csx params phase cluster set; do
         case $known in "${name:-none}"*) return 0 ;; esac
     done
     return 1

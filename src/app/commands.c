@@ -227,7 +227,8 @@ const struct app_command app_commands[] = {
     {.name = "ranks",
      .bit = APP_ON_RANKS,
      .summary = "print the number of MPI ranks for one role per rank",
-     .usage = "ranks --num_csx N [--cluster FILE] [--params FILE] [--set PATH=VALUE]",
+     .usage = "ranks --num_csx N [--cluster FILE] [--params FILE] [--phase N] "
+              "[--set PATH=VALUE]",
      .about = "Prints the number of MPI ranks for one role per rank: N wafers, the SwarmX nodes "
               "of their tree and the MemoryX shards.",
      .examples =

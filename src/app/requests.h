@@ -167,6 +167,7 @@ struct app_doctor {
 struct app_ranks_of {
     struct app_config config;
     int64_t num_csx;
+    int64_t phase; /**< of a list of trainers, from 1; 0: all */
 };
 
 /** `wsc help`. */

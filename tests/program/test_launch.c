@@ -109,6 +109,29 @@ TEST(launch, ranks_have_the_warnings_of_their_params)
     spawn_free(&r);
 }
 
+/* A phase that runs alone may need other ranks than the least of all phases, which each get. */
+TEST(launch, ranks_are_those_of_the_phase_that_runs)
+{
+    static const struct {
+        const char *options;
+        int ranks;
+    } job[] = {{"", 13}, {"--phase 1", 13}, {"--phase=2", 17}, {"--ph 2", 17}};
+    const char *params = job_path("two_phases.yaml");
+    CU_ASSERT(spawn_ok("awk '/init:$/ { n++ } { print } n == 1 && /loop:/ { print \"      backend: "
+                       "{cluster_config: {num_csx: 4}}\" }' configs/params/tiny_phases.yaml >%s",
+                       params));
+    for (int i = 0; i < (int)(sizeof job / sizeof *job); i++) {
+        char environment[512], words[256];
+        (void)snprintf(environment, sizeof environment,
+                       "PBS_O_WORKDIR=$PWD PBS_NODEFILE=%s/nodes WSC_ARGS='--params %s %s'; "
+                       "yes node01 | head -n 32 >%s/nodes",
+                       stand_ins(), params, job[i].options, stand_ins());
+        T_EQ(launch(environment, "sh mpi_launch/pbs.sh", NULL), 0);
+        (void)snprintf(words, sizeof words, "/nodes -n %d ", job[i].ranks);
+        CU_ASSERT(was_called_with("mpirun.words", words));
+    }
+}
+
 /* ---- PBS ------------------------------------------------------------------------------------- */
 
 #define TINY "--params configs/params/tiny.yaml --num_csx 4"
