@@ -37,13 +37,14 @@ struct cut {
 };
 
 /* Is a line of @p step kept?  After the first lines, those up to the checkpoint, come lines of the
- * steps after it and of evaluations by other runs.  Lines of steps before it were trained again. */
+ * steps after it and of evaluations by other runs.  Lines of steps before it were trained again.
+ * In a file that has lost lines, those of later steps may stand among the first. */
 static bool keeps_step(struct cut *cut, int64_t step, bool is_evaluation)
 {
     const struct job_kept *kept = cut->kept;
     const bool before = step <= (is_evaluation ? kept->evaluations : kept->steps);
     if (kept->lines < 0) return before;
-    if (cut->n_kept < kept->lines) return true;
+    if (cut->n_kept < kept->lines) return step <= kept->reached;
     cut->repeats |= before && !is_evaluation;
     return before && is_evaluation && !cut->repeats;
 }

@@ -35,11 +35,12 @@ struct job_logged_step {
 
 /** An open metrics.jsonl. */
 struct job_metrics;
-/** What is kept of the file: the first @c lines lines, and after them evaluations up to step
- *  @c evaluations that a run of `--mode eval` appended.  Where @c lines is not known, -1, lines of
- *  steps and of evaluations up to those steps; -1: none, INT64_MAX: all. */
+/** What is kept of the file: the first @c lines lines, but none of a step above @c reached, the
+ *  latest one before the checkpoint; after them evaluations up to step @c evaluations that a run of
+ *  `--mode eval` appended.  Where @c lines is not known, -1, lines of steps and of evaluations up
+ * to those steps; -1: none, INT64_MAX: all. */
 struct job_kept {
-    int64_t steps, evaluations, lines;
+    int64_t steps, evaluations, lines, reached;
 };
 /** Open `<dir>/metrics.jsonl` (@p dir is made when missing), keeping whole lines as
  *  @p kept says.  A last line that a crash tore is dropped; any other line

@@ -212,8 +212,10 @@ static enum wsc_err open_metrics(struct job_state *s)
     const int64_t from = s->at.step ? s->at.step : -1;
     const int64_t last = trains && s->at.step < s->run.last_step ? from : INT64_MAX;
     const bool counted = last != INT64_MAX && job_history_resumes_here(s);
-    const struct job_kept kept = {last, again ? from - 1 : last,
-                                  counted ? s->checkpoint.n_lines : -1};
+    /* Before the checkpoint a lost shard may have taken the training back from a later step. */
+    const struct job_kept kept = {
+        last, again ? from - 1 : last, counted ? s->checkpoint.n_lines : -1,
+        s->at.reached_step > s->at.step ? s->at.reached_step : s->at.step};
     TRY(job_metrics_open(&s->log.metrics, s->job->params->runconfig.model_dir, kept));
     return job_events_open(s, trains, evaluates);
 }

@@ -41,7 +41,7 @@ bool fuzz_metrics(const uint8_t *bytes, size_t n)
     struct job_metrics *m = NULL;
     (void)fuzz_put("metrics.jsonl", bytes, n);
     const bool taken =
-        fuzz_taken(job_metrics_open(&m, fuzz_folder(), (struct job_kept){10, 9, -1}));
+        fuzz_taken(job_metrics_open(&m, fuzz_folder(), (struct job_kept){10, 9, -1, -1}));
     job_metrics_close(&m);
     fuzz_check_memory(WSC_MEM_REPORT);
     return taken;

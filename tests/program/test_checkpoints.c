@@ -321,6 +321,23 @@ TEST(checkpoints, metrics_of_a_training_are_cut_back_by_trainings_alone)
               spawn_ok("test $(wc -l <%s/earlier.1/metrics.jsonl) -eq %d", dir, n));
 }
 
+/* A folder has a copy of a checkpoint without the metrics beside it, and lines that a training from
+ * it had written when it was killed, before its next checkpoint. */
+TEST(checkpoints, a_copied_checkpoint_keeps_no_lines_of_lost_steps)
+{
+    static const char from[] = "%s --max_steps 3 --set runconfig.checkpoint_steps=3 --model_dir %s";
+    char dir[160], copy[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("counted"));
+    (void)snprintf(copy, sizeof copy, "%s", job_path("copied"));
+    CU_ASSERT_FATAL(spawn_ok(from, job_tiny(), dir));
+    CU_ASSERT_FATAL(spawn_ok("mkdir %s && cp %s/checkpoint_3.mdl %s", copy, dir, copy));
+    CU_ASSERT(spawn_ok("%s --max_steps 8 --model_dir %s", job_tiny(), copy));
+    CU_ASSERT(spawn_ok("rm -f %s/checkpoint_8.mdl", copy));
+    T_EQ(lines_of(copy), 5);
+    CU_ASSERT(spawn_ok("%s --max_steps 6 --model_dir %s", job_tiny(), copy));
+    T_EQ(lines_of(copy), 3);
+}
+
 /* Lines of a training with another checkpoint_name, whether the next one begins at step 0 or at its
  * own checkpoint, are copied before they are dropped; a training that resumes loses none. */
 TEST(checkpoints, lines_of_another_checkpoint_name_are_kept)

@@ -84,7 +84,7 @@ TEST(job_metrics, every_value_parses_back)
 {
     struct job_metrics *m;
     struct job_logged_step s = step_of(1);
-    T_OK(job_metrics_open(&m, case_path("parse/back"), (struct job_kept){-1, -1, -1}));
+    T_OK(job_metrics_open(&m, case_path("parse/back"), (struct job_kept){-1, -1, -1, -1}));
     T_OK(job_metrics_step(m, &s));
     s.has_hash = true;
     s.weights_hash = 0xabcULL;
@@ -104,7 +104,7 @@ TEST(job_metrics, every_value_parses_back)
 TEST(job_metrics, eval_line_has_its_own_fields)
 {
     struct job_metrics *m;
-    T_OK(job_metrics_open(&m, case_path("eval"), (struct job_kept){-1, -1, -1}));
+    T_OK(job_metrics_open(&m, case_path("eval"), (struct job_kept){-1, -1, -1, -1}));
     T_OK(job_metrics_eval(m, EVALUATION(20, 2.5, 0.25, 12.182493960703473, 64)));
     job_metrics_close(&m);
     T_STR(case_read(case_path("eval/metrics.jsonl")),
@@ -116,7 +116,7 @@ TEST(job_metrics, non_finite_is_refused_and_nothing_is_written)
 {
     struct job_metrics *m;
     struct job_logged_step s = step_of(7);
-    T_OK(job_metrics_open(&m, case_path("nan"), (struct job_kept){-1, -1, -1}));
+    T_OK(job_metrics_open(&m, case_path("nan"), (struct job_kept){-1, -1, -1, -1}));
     s.grad_norm = NAN;
     CU_ASSERT_EQUAL(job_metrics_step(m, &s), WSC_NUMERIC);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "grad_norm is "));
@@ -129,7 +129,7 @@ static void resume_torn(void)
 {
     struct job_metrics *m;
     struct job_logged_step s = step_of(21);
-    T_OK(job_metrics_open(&m, case_path("resume"), (struct job_kept){20, 20, -1}));
+    T_OK(job_metrics_open(&m, case_path("resume"), (struct job_kept){20, 20, -1, -1}));
     T_OK(job_metrics_step(m, &s));
     job_metrics_close(&m);
 }
@@ -157,7 +157,7 @@ TEST(job_metrics, resume_drops_the_evaluation_that_it_repeats)
     case_write(case_path("again/metrics.jsonl"),
                "{\"step\": 10, \"eval_loss\": 1.0}\n{\"step\": 20, \"loss\": 1.0}\n"
                "{\"step\": 20, \"eval_loss\": 1.0}\n");
-    T_OK(job_metrics_open(&m, case_path("again"), (struct job_kept){20, 19, -1}));
+    T_OK(job_metrics_open(&m, case_path("again"), (struct job_kept){20, 19, -1, -1}));
     job_metrics_close(&m);
     T_STR(case_read(case_path("again/metrics.jsonl")),
           "{\"step\": 10, \"eval_loss\": 1.0}\n{\"step\": 20, \"loss\": 1.0}\n");
@@ -178,11 +178,26 @@ TEST(job_metrics, resume_keeps_the_lines_of_its_checkpoint)
                        i ? "{\"step\": 12, \"loss\": 2.0}\n" : "", evaluated);
         (void)snprintf(kept, sizeof kept, "%s%s", first, i ? "" : evaluated);
         case_write(case_path("lines/metrics.jsonl"), text);
-        T_OK(job_metrics_open(&m, case_path("lines"), (struct job_kept){12, 12, 4}));
+        T_OK(job_metrics_open(&m, case_path("lines"), (struct job_kept){12, 12, 4, 13}));
         T_EQ(job_metrics_lines(m), i ? 4 : 5);
         job_metrics_close(&m);
         T_STR(case_read(case_path("lines/metrics.jsonl")), kept);
     }
+}
+
+/* Only the checkpoint of step 6, after six lines, was copied here: the file has lines of the steps
+ * that a killed run trained from it, and of an evaluation. */
+TEST(job_metrics, resume_drops_lost_steps_where_the_file_has_fewer_lines)
+{
+    struct job_metrics *m;
+    T_OK(wsc_file_mkdir(case_path("fewer")));
+    case_write(case_path("fewer/metrics.jsonl"),
+               "{\"step\": 6, \"eval_loss\": 1.0}\n{\"step\": 7, \"loss\": 1.0}\n"
+               "{\"step\": 8, \"loss\": 1.0}\n{\"step\": 8, \"eval_loss\": 1.0}\n");
+    T_OK(job_metrics_open(&m, case_path("fewer"), (struct job_kept){6, 6, 6, 6}));
+    T_EQ(job_metrics_lines(m), 1);
+    job_metrics_close(&m);
+    T_STR(case_read(case_path("fewer/metrics.jsonl")), "{\"step\": 6, \"eval_loss\": 1.0}\n");
 }
 
 TEST(job_metrics, a_foreign_line_in_the_middle_is_an_error_and_the_file_stays)
@@ -191,7 +206,7 @@ TEST(job_metrics, a_foreign_line_in_the_middle_is_an_error_and_the_file_stays)
     struct job_metrics *m;
     T_OK(wsc_file_mkdir(case_path("foreign")));
     case_write(case_path("foreign/metrics.jsonl"), text);
-    CU_ASSERT_EQUAL(job_metrics_open(&m, case_path("foreign"), (struct job_kept){5, 5, -1}),
+    CU_ASSERT_EQUAL(job_metrics_open(&m, case_path("foreign"), (struct job_kept){5, 5, -1, -1}),
                     WSC_FORMAT);
     CU_ASSERT_PTR_NULL(m);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "metrics.jsonl:2:"));
@@ -203,7 +218,7 @@ TEST(job_metrics, a_fresh_start_is_empty)
     struct job_metrics *m;
     T_OK(wsc_file_mkdir(case_path("fresh")));
     case_write(case_path("fresh/metrics.jsonl"), "{\"step\": 0}\n{\"step\": 1}\n");
-    T_OK(job_metrics_open(&m, case_path("fresh"), (struct job_kept){-1, -1, -1}));
+    T_OK(job_metrics_open(&m, case_path("fresh"), (struct job_kept){-1, -1, -1, -1}));
     job_metrics_close(&m);
     T_STR(case_read(case_path("fresh/metrics.jsonl")), "");
 }
@@ -214,7 +229,7 @@ TEST(job_metrics, a_line_that_does_not_fit_leaves_nothing_behind)
     struct job_metrics *m;
     struct rlimit before, small;
     struct job_logged_step s = step_of(2);
-    T_OK(job_metrics_open(&m, case_path("full"), (struct job_kept){-1, -1, -1}));
+    T_OK(job_metrics_open(&m, case_path("full"), (struct job_kept){-1, -1, -1, -1}));
     T_OK(job_metrics_eval(m, EVALUATION(1, 1, 0, 2, 3)));
     size_t size = strlen(case_read(case_path("full/metrics.jsonl")));
     CU_ASSERT_FATAL(!getrlimit(RLIMIT_FSIZE, &before));
@@ -238,7 +253,7 @@ TEST(job_metrics, a_step_without_values_has_no_loss)
     struct job_logged_step s = step_of(1);
     char path[512], line[4096] = "";
     s.has_values = false;
-    T_OK(job_metrics_open(&m, test_tmpdir(), (struct job_kept){-1, -1, -1}));
+    T_OK(job_metrics_open(&m, test_tmpdir(), (struct job_kept){-1, -1, -1, -1}));
     T_OK(job_metrics_step(m, &s));
     job_metrics_close(&m);
     (void)snprintf(path, sizeof path, "%s/metrics.jsonl", test_tmpdir());
