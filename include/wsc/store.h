@@ -346,11 +346,11 @@ enum wsc_err store_step_path(const struct store_folder *folder, int64_t step,
  *  is no checkpoint or no such folder. Left-over `.tmp` files are ignored. */
 enum wsc_err store_newest(const struct store_folder *folder, int skip, char **path,
                           int64_t *step) WSC_CHECKED;
-/** Find an HDF5 file in the folder whose name is not that of its checkpoints, as a run with another
- *  checkpoint_name left it, and that was written after @p since_ns, nanoseconds since 1970. The
- * file
- *  @p but (NULL: none) and `.tmp` files are not meant. *@p path, owned by the caller, is NULL when
- *  there is none. WSC_IO, WSC_NOMEM. */
+/** Find a checkpoint of a run (one with `global_step`) in the folder whose name is not that of its
+ *  checkpoints, as a run with another checkpoint_name left it, and that was written after
+ *  @p since_ns, nanoseconds since 1970. The file @p but (NULL: none), `.tmp` files and those that
+ *  cannot be read are not meant. *@p path, owned by the caller, is NULL when there is none.
+ *  WSC_IO, WSC_NOMEM. */
 enum wsc_err store_find_other(const struct store_folder *folder, int64_t since_ns, const char *but,
                               char **path) WSC_CHECKED;
 /** Remove left-over `.tmp` files of an earlier crash, and the checkpoints up to @p newest except

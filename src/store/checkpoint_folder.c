@@ -140,6 +140,15 @@ static bool is_later_hdf5(const char *path, int64_t since_ns)
     return read && !memcmp(bytes, signature, sizeof bytes);
 }
 
+/* Has the file a step?  Samples, gradients and weights alone have none. */
+static bool is_of_a_run(const char *path)
+{
+    struct store_file *file = NULL;
+    const bool has = !store_open(&file, path) && store_has(file, "global_step");
+    store_close(&file);
+    return has;
+}
+
 static bool is_tmp(const char *name)
 {
     const size_t n = strlen(name), suffix = sizeof STORE_TMP_SUFFIX - 1;
@@ -163,7 +172,7 @@ enum wsc_err store_find_other(const struct store_folder *folder, int64_t since_n
         if (!strcmp(e->d_name, but_name)) continue;
         *path = wsc_asprintf(WSC_MEM_STORE, "%s/%s", folder->dir, e->d_name);
         if (!*path) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path of a file");
-        if (*path && is_later_hdf5(*path, since_ns)) break;
+        if (*path && is_later_hdf5(*path, since_ns) && is_of_a_run(*path)) break;
         wsc_free(*path);
         *path = NULL;
     }

@@ -369,6 +369,21 @@ TEST(checkpoints, lines_of_another_checkpoint_name_are_kept)
     CU_ASSERT(spawn_ok("test ! -e %s/earlier.3", dir));
 }
 
+/* Gradients have no step: they are no checkpoint of another name. */
+TEST(checkpoints, gradients_in_the_folder_are_no_checkpoint)
+{
+    struct spawn_result r;
+    const char *dir = job_path("gradients");
+    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 1 --set runconfig.checkpoint_steps=0 --model_dir %s "
+                             "--dump_gradients %s/g.h5",
+                             job_tiny(), dir, dir));
+    spawn_run(&r, "%s --num_steps 1 --model_dir %s", job_tiny(), dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NULL(strstr(r.err, "checkpoint_name"));
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("test ! -e %s/earlier.1", dir));
+}
+
 /* A model of another depth: @p why without the key, a run with it. */
 static void check_strict(int layers, const char *why)
 {
