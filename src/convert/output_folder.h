@@ -5,7 +5,7 @@
 #include <wsc/convert.h>
 
 /** WSC_USAGE with the path when `<dir>/<name>` exists, or when the path is too long; @p names ends
- *  with NULL. */
+ *  with NULL, and a name with `*` is a pattern of fnmatch(). */
 enum wsc_err convert_check_new(const char *dir, const char *const *names) WSC_CHECKED;
 /** Set the paths of model.mdl and params.yaml below job->out in @p result, the rest of which
  * becomes zero.  Errors as convert_check_new(). */

@@ -319,6 +319,8 @@ static enum wsc_err write_all(struct export *ex)
                                         "model.safetensors.index.json",
                                         "pytorch_model.bin",
                                         "pytorch_model.bin.index.json",
+                                        "model-*-of-*.safetensors",
+                                        "pytorch_model-*-of-*.bin",
                                         NULL};
     json_t *config;
     TRY(convert_check_new(ex->job->out, names));

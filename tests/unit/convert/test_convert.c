@@ -583,11 +583,12 @@ TEST(convert, tensors_that_do_not_fit_are_told)
 /* Not even its own input, which may lie in the folder. */
 TEST(convert, nothing_is_written_over)
 {
-    static const char *const names[] = {"config.json", "pytorch_model.bin", "model.mdl",
+    static const char *const names[] = {"config.json", "pytorch_model.bin",
+                                        "model-00001-of-00002.safetensors", "model.mdl",
                                         "params.yaml"};
     struct convert_result cs, r;
     T_OK(from_hf("tests/data/hf_gpt2", hf_path("over"), false, &cs));
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         char dir[4096], path[4200];
         (void)snprintf(dir, sizeof dir, "%s_%d", hf_path("over"), i);
         (void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
@@ -596,8 +597,8 @@ TEST(convert, nothing_is_written_over)
         CU_ASSERT_FATAL(f && !fclose(f));
         const struct convert_job job = {.input = "tests/data/hf_gpt2", .out = dir};
         (void)snprintf(path, sizeof path, "%s: exists; hint: remove it", names[i]);
-        expect(i < 2 ? to_hf(&cs, dir, INT64_MAX, &r) : convert_from_hf(&job, &r), WSC_USAGE, path);
-        if (i >= 2) expect(convert_merge_adapters(&job, &r), WSC_USAGE, path);
+        expect(i < 3 ? to_hf(&cs, dir, INT64_MAX, &r) : convert_from_hf(&job, &r), WSC_USAGE, path);
+        if (i >= 3) expect(convert_merge_adapters(&job, &r), WSC_USAGE, path);
     }
 }
 
