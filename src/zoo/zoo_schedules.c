@@ -636,18 +636,33 @@ static void read_single(const struct reading *r, const struct conf_entry *entry,
         read_scheduler(r, &name, entry->value, "scheduler", at);
 }
 
+/* Report a node that is neither `scheduler: Name` nor `Name: {arguments}`. */
+static void report_form(const struct reading *r, const struct conf_node *node)
+{
+    char place[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
+    if (node->kind == CONF_NODE_MAP && node->n == 1) {
+        const struct conf_entry *only = &node->entry[0];
+        (void)snprintf(place, sizeof place, "%.100s.%.60s", r->path, only->key);
+        conf_diag_error(r->p->diag, only->key_pos, place, "expected a map of arguments, got %s",
+                        conf_node_describe(only->value, shown));
+    } else if (node->kind == CONF_NODE_MAP) {
+        conf_diag_error(r->p->diag, node->pos, r->path, "the map has no key scheduler");
+    } else {
+        conf_diag_error(r->p->diag, node->pos, r->path, "expected a map with a scheduler, got %s",
+                        conf_node_describe(node, shown));
+    }
+}
+
 /* Read a map with `scheduler: Name`, or with the name as its only key. */
 static void read_map(const struct reading *r, const struct conf_node *map, int at)
 {
-    char shown[CONF_QUOTE_BYTES];
     const struct conf_node *name = conf_node_find(map, "scheduler");
     if (name)
         read_scheduler(r, name, map, "schedulers", at);
     else if (is_named(map))
         read_single(r, &map->entry[0], at);
     else
-        conf_diag_error(r->p->diag, map->pos, r->path, "expected a map with a scheduler, got %s",
-                        conf_node_describe(map, shown));
+        report_form(r, map);
 }
 
 static void read_node(const struct reading *r, const struct conf_node *node, int at)
