@@ -93,6 +93,14 @@ enum wsc_err job_stop_here(struct job_state *s)
     return rc;
 }
 
+/* Does each start train as many steps more?  With an ID all starts are one run, and max_steps
+ * counts those of all starts. */
+static bool counts_own_steps(const struct job *job)
+{
+    const struct zoo_runconfig *rc = &job->params->runconfig;
+    return !job->run_id && (rc->num_steps != CONF_NULL || rc->num_epochs != CONF_NULL);
+}
+
 enum wsc_err job_stop_after_phase(struct comm *comm, const struct job *job)
 {
     const struct zoo_params *p = job->params;
@@ -103,5 +111,10 @@ enum wsc_err job_stop_after_phase(struct comm *comm, const struct job *job)
     if (!zoo_mode_trains(p->runconfig.mode))
         return wsc_err_hint(rc, "started again, it repeats phase %d", p->phase);
     if (!writes_checkpoints(job)) return hint_at_nothing_saved(rc, job);
+    if (counts_own_steps(job))
+        return wsc_err_hint(rc,
+                            "--phase %d continues, and each later one after it; started again, "
+                            "phase %d trains as many steps more, as without --run_id",
+                            p->phase + 1, p->phase);
     return wsc_err_hint(rc, "started again, it continues with phase %d", p->phase + 1);
 }

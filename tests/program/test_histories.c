@@ -145,6 +145,21 @@ TEST(histories, a_stop_in_the_last_step_of_a_phase_is_kept)
     }
 }
 
+/* Phases that count their own steps train them in each start. */
+TEST(histories, a_stop_after_a_phase_of_its_own_steps_names_the_next_phase)
+{
+    const char *list = phases("s/max_steps: 10/num_steps: 1/;s/max_steps: 20/num_steps: 1/");
+    const char *dir = job_path("counted"), *file = job_path("asks");
+    struct spawn_result r;
+    CU_ASSERT_FATAL(spawn_ok("touch %s", file));
+    spawn_run(&r, "WSC_STOP_FILE=%s %s --model_dir %s", file, list, dir);
+    T_EQ(r.status, 5);
+    CU_ASSERT(strstr(r.err, "after phase 1 of 2; hint: --phase 2 continues") != NULL);
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("%s --phase 2 --model_dir %s && test $(wc -l <%s/metrics.jsonl) -eq 2", list,
+                       dir, dir));
+}
+
 /* A signal while the checkpoint at the end of a phase is written. */
 TEST(histories, a_signal_at_the_end_of_a_phase_is_kept)
 {
