@@ -173,9 +173,11 @@ enum wsc_err memoryx_read_times(struct store_file *file, const struct model *mod
 void memoryx_set_times(struct memoryx *memoryx, const int64_t *rows);
 /** Find a tensor of @p model that has a weight decay now and had none in the run that wrote @p
  * file, or the other way round: with version 2 of our layout the choice of these tensors changed.
- * *@p first, borrowed from @p model, is NULL when there is none, when that run had no weight decay,
- * or when the file is not of version 1. Errors of reading the file. */
+ * *@p first, borrowed from @p model, is NULL when there is none whose weight decay by @p optimizer
+ * is ever above 0, when that run, of which @p step is the step of the file, had no weight decay, or
+ * when the file is not of version 1. Errors of reading the file. */
 enum wsc_err memoryx_find_changed_decay(struct store_file *file, const struct model *model,
+                                        const struct zoo_optimizer *optimizer, int64_t step,
                                         const char **first) WSC_CHECKED;
 /** Compare the vocabulary of a checkpoint with that of @p model before memoryx_load(). When they
  *  differ, log what runconfig.new_vocabulary does with the rows. WSC_CONFIG when they differ and @p

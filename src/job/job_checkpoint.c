@@ -319,10 +319,11 @@ static enum wsc_err load_shards(struct job_state *s, struct store_file *file,
 }
 
 /* A training of an earlier release continues with the weight decay of other tensors. */
-static enum wsc_err warn_of_decay(const struct job_state *s, struct store_file *file)
+static enum wsc_err warn_of_decay(const struct job_state *s, struct store_file *file, int64_t step)
 {
     const char *first = NULL;
-    TRY(memoryx_find_changed_decay(file, s->cluster->model, &first));
+    TRY(memoryx_find_changed_decay(file, s->cluster->model, &s->job->params->optimizer, step,
+                                   &first));
     if (first)
         WSC_WARNING(
             "%s: an earlier release wrote it, whose weight decay had other tensors, such as "
@@ -356,7 +357,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
     TRY(load_shards(s, file, &what));
     if (what.weights) report_dropped_masks(s, file);
     if (what.weights) TRY(job_history_check(s, file, resumes));
-    if (what.optimizer) TRY(warn_of_decay(s, file));
+    if (what.optimizer) TRY(warn_of_decay(s, file, what.step));
     if (of_run && asks_for(states, "global_step")) {
         s->at.step = what.step;
         TRY(read_count(s, file, COUNT_EVAL_DUE, 0, &eval_due));

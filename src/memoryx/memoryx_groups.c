@@ -132,6 +132,13 @@ static enum wsc_err set_in_group(struct store_file *file, int group, const char 
     return store_set_number(file, key, type, value);
 }
 
+/* The schedule of the weight decay of a tensor that has one. */
+static const struct zoo_schedule *decay_of(const struct zoo_optimizer *o,
+                                           const struct model_tensor *t)
+{
+    return t->tagged_decay ? &o->groups.tagged[t->tagged_decay - 1].weight_decay : &o->weight_decay;
+}
+
 /* Rates, decay and hyper-parameters of a group; @p t is one of its tensors, or what an empty group
  * would have. */
 static enum wsc_err set_rates(const struct memoryx *mx, struct store_file *file, int group,
@@ -141,10 +148,8 @@ static enum wsc_err set_rates(const struct memoryx *mx, struct store_file *file,
     const struct zoo_tagged *tagged = o->groups.tagged;
     const struct zoo_schedule *lr =
         t->tagged_rate ? &tagged[t->tagged_rate - 1].learning_rate : &o->learning_rate;
-    const struct zoo_schedule *wd =
-        t->tagged_decay ? &tagged[t->tagged_decay - 1].weight_decay : &o->weight_decay;
     const double rate = model_schedule_value(lr, mx->schedule) * t->lr_scale;
-    const double decay = t->decay ? model_schedule_value(wd, mx->schedule) : 0;
+    const double decay = t->decay ? model_schedule_value(decay_of(o, t), mx->schedule) : 0;
     TRY(set_in_group(file, group, "lr", STORE_F64, rate));
     TRY(set_in_group(file, group, "weight_decay", STORE_F64, decay));
     return memoryx_set_hyper(o, file, group);
@@ -303,46 +308,55 @@ static enum wsc_err read_indices(struct store_file *file, const struct model *mo
 /* The version of the layout whose runs decayed other tensors (decision 60). */
 enum { FORMER_DECAY = 1 };
 
-/* Has the run that wrote @p file decayed the weights of @p group? */
-static enum wsc_err read_decays(struct store_file *file, int group, bool *decays)
+/* Runs of version 1 spared what starts from 0 or 1, biases and all norms. */
+static bool decayed_formerly(const struct model_tensor *t)
+{
+    const bool constant = t->init.kind == ZOO_INIT_ZEROS || t->init.kind == ZOO_INIT_ONES;
+    return t->n_dims > 1 || !constant;
+}
+
+/* Set *@p any when a group of @p file has a weight decay: that of its step. */
+static enum wsc_err find_any_decay(struct store_file *file, bool *any)
 {
     char key[NAME_BYTES];
-    double decay = 0;
-    (void)snprintf(key, sizeof key, "optimizer.param_groups.%d.weight_decay", group);
-    if (store_has(file, key)) TRY(store_read(file, key, STORE_F64, 0, 1, &decay));
-    *decays = decay != 0;
+    *any = false;
+    for (int group = 0; group < PLAIN || parameter_key(file, group, 0, key); group++) {
+        double decay = 0;
+        (void)snprintf(key, sizeof key, "optimizer.param_groups.%d.weight_decay", group);
+        if (store_has(file, key)) TRY(store_read(file, key, STORE_F64, 0, 1, &decay));
+        *any |= decay != 0;
+    }
     return WSC_OK;
 }
 
-/* Set *@p found to the name of a tensor of @p group that the model decays and the run did not, or
- * the reverse; keep it where there is one already. */
-static enum wsc_err find_in_group(struct store_file *file, const struct model *model, int group,
-                                  bool decays, const char **found)
+/* Is the weight decay 0 at every step?  Arguments that a scheduler does not have are 0. */
+static bool is_zero(const struct zoo_schedule *s)
 {
-    char key[NAME_BYTES];
-    for (int k = 0; !*found && parameter_key(file, group, k, key); k++) {
-        int64_t i;
-        TRY(store_read_i64(file, key, 0, INT64_MAX, &i));
-        if (i < model->n_tensors && model->tensor[i].decay != decays)
-            *found = model->tensor[i].name;
+    bool zero = true;
+    for (int i = 0; i < s->n; i++) {
+        const struct zoo_schedule_node *node = &s->node[i];
+        zero &= node->initial == 0 && node->end == 0 && node->max == 0;
+        for (int k = 0; k < node->n_values; k++)
+            zero &= s->value[node->first_value + k] == 0;
     }
-    return WSC_OK;
+    return zero;
 }
 
 enum wsc_err memoryx_find_changed_decay(struct store_file *file, const struct model *model,
+                                        const struct zoo_optimizer *optimizer, int64_t step,
                                         const char **first)
 {
-    char key[NAME_BYTES];
-    bool any = false, decays = false;
-    const char *found = NULL;
+    bool any;
     *first = NULL;
     if (store_version(file) != FORMER_DECAY) return WSC_OK;
-    for (int group = 0; group < PLAIN || parameter_key(file, group, 0, key); group++) {
-        TRY(read_decays(file, group, &decays));
-        any |= decays;
-        TRY(find_in_group(file, model, group, decays, &found));
+    TRY(find_any_decay(file, &any));
+    for (int i = 0; i < model->n_tensors && !*first; i++) {
+        const struct model_tensor *t = &model->tensor[i];
+        const struct zoo_schedule *decay = decay_of(optimizer, t);
+        if (t->frozen || t->decay == decayed_formerly(t) || is_zero(decay)) continue;
+        /* A file without any is of a run without decay, unless it has none at this step. */
+        if (any || model_schedule_value(decay, step) == 0) *first = t->name;
     }
-    if (any) *first = found;
     return WSC_OK;
 }
 

@@ -215,12 +215,17 @@ TEST(parameter_groups, a_change_of_weight_decay_is_found)
 {
     static const char *const path[] = {"tests/data/wsc_groups_1.mdl", "tests/data/cstorch_05.mdl"};
     struct model *m = make_earlier("");
+    struct zoo_optimizer optimizer = {.weight_decay = {.n = 1, .node = {{.initial = 0.1}}}};
     for (int i = 0; i < 2; i++) {
         struct store_file *file = NULL;
         const char *first = NULL;
         T_OK(store_open(&file, path[i]));
-        T_OK(memoryx_find_changed_decay(file, m, &first));
+        T_OK(memoryx_find_changed_decay(file, m, &optimizer, 2, &first));
         CU_ASSERT(i ? !first : first && strstr(first, "relative_attention_bias") != NULL);
+        optimizer.weight_decay.node[0].initial = 0;
+        T_OK(memoryx_find_changed_decay(file, m, &optimizer, 2, &first));
+        CU_ASSERT_PTR_NULL(first);
+        optimizer.weight_decay.node[0].initial = 0.1;
         store_close(&file);
     }
     model_destroy(&m);
