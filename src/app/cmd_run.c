@@ -303,8 +303,8 @@ static enum wsc_err check_same_model(const struct zoo_params *before, const stru
     return rc;
 }
 
-/* A phase resumes from the checkpoint that the one before it leaves in the same model_dir, or from
- * one that its own params name. */
+/* A phase takes the weights of the newest checkpoint that @p before, the training before it, leaves
+ * in the same model_dir, or those of a checkpoint that its own params name. */
 static enum wsc_err check_continues(const struct app_run *o, const struct zoo_params *before,
                                     const struct zoo_params *p)
 {
@@ -313,10 +313,13 @@ static enum wsc_err check_continues(const struct app_run *o, const struct zoo_pa
                       !strcmp(before->runconfig.checkpoint_name, p->runconfig.checkpoint_name) &&
                       p->runconfig.autoload_last_checkpoint &&
                       before->runconfig.checkpoint_steps > 0;
-    if (!o->job.values || !zoo_mode_trains(p->runconfig.mode) || named) return WSC_OK;
+    const bool trains =
+        zoo_mode_trains(before->runconfig.mode) || zoo_mode_trains(p->runconfig.mode);
+    if (!o->job.values || !trains || named) return WSC_OK;
     if (same) return check_same_model(before, p);
     return wsc_err_hint(
-        WSC_RAISE(WSC_CONFIG, "%s: phase %d would start from new weights", p->file, p->phase),
+        WSC_RAISE(WSC_CONFIG, "%s: phase %d would %s new weights", p->file, p->phase,
+                  zoo_mode_trains(p->runconfig.mode) ? "start from" : "evaluate"),
         "the phases need one model_dir, checkpoints (checkpoint.steps) of one "
         "checkpoint_name and autoload_last_checkpoint, or a ckpt_path; --phase %d runs it alone",
         p->phase);
@@ -380,6 +383,17 @@ static enum wsc_err check_phase_option(const struct app_run *o, const struct zoo
     return WSC_RAISE(WSC_USAGE, "--phase: %s has one phase only", p->file);
 }
 
+/* Make room in @p p[1] for phase @p k. Later phases are compared with @p p[0]: the newest one that
+ * trains, or without any the newest one. */
+static void keep_newest_training(struct zoo_params p[2], int k)
+{
+    const bool stays =
+        k > 2 && zoo_mode_trains(p[0].runconfig.mode) && !zoo_mode_trains(p[1].runconfig.mode);
+    zoo_params_fini(&p[stays ? 1 : 0]);
+    if (!stays) p[0] = p[1];
+    p[1] = (struct zoo_params){0};
+}
+
 /* Parses every phase before the first one runs.  *@p n: the number of phases. */
 static enum wsc_err parse_phases(struct comm *comm, const struct app_run *o,
                                  const struct params_text *text, struct modes *modes, int *n)
@@ -391,8 +405,7 @@ static enum wsc_err parse_phases(struct comm *comm, const struct app_run *o,
     if (!rc) rc = app_reported_once(comm, check_phase_option(o, &p[1]));
     *n = rc || o->phase ? 1 : p[1].n_phases;
     for (int k = 2; k <= *n && !rc; k++) {
-        zoo_params_fini(&p[0]);
-        p[0] = p[1];
+        keep_newest_training(p, k);
         rc = parse_phase(comm, o, text, k, &p[1]);
         if (rc) break;
         add_mode(modes, &p[1]);
@@ -429,10 +442,11 @@ static enum wsc_err find_past(struct comm *comm, const struct app_run *o, bool *
     return WSC_OK;
 }
 
-/* Folders to which the phases so far write checkpoints. */
+/* What the phases so far write: folders with checkpoints, and the gradients of the first step. */
 struct written {
     char **dir; /* owned, each owned */
     int n;
+    bool gradients;
 };
 
 static void written_fini(struct written *w)
@@ -502,7 +516,6 @@ static enum wsc_err run_loaded(struct app_call *call, struct app_run *o, struct 
     const struct zoo_params *p = o->job.params;
     const bool runs = !describes(o, p), one_of_many = p->n_phases > 1;
     bool past;
-    (void)w;
     TRY(find_past(comm, o, &past));
     if (past) return WSC_OK;
     if (runs) zoo_params_log(p);
@@ -514,6 +527,7 @@ static enum wsc_err run_loaded(struct app_call *call, struct app_run *o, struct 
     TRY(app_reported_once(comm, app_check_ranks(comm, p, o->job.cluster)));
     if (runs && !o->print_placement) TRY(check_files(call));
     TRY(execute(comm, o));
+    w->gradients |= zoo_mode_trains(p->runconfig.mode);
     const bool others_follow = runs && !o->phase && p->phase < p->n_phases;
     if (!others_follow || o->job.print_placement) return WSC_OK;
     return app_reported_once(comm, job_stop_after_phase(comm, &o->job));
@@ -535,6 +549,7 @@ static enum wsc_err with_phase(struct app_call *call, const struct params_text *
                                     .num_csx = params.runconfig.num_csx,
                                     .on_mesh = o->job.numerics == KERNELS_MESH};
     if (!rc) rc = cluster_warn_idle(&use, &params);
+    if (w->gradients) o->job.dump_gradients = NULL;
     o->job.params = &params;
     o->job.cluster = &cluster;
     if (!rc) rc = what(call, o, w);

@@ -520,14 +520,18 @@ enum wsc_err job_find_phase(const struct job *job, int64_t *phase)
 }
 
 /* Random weights continue no text that anybody wants, unless they are asked for. */
-static enum wsc_err none_found(const struct zoo_runconfig *rc)
+static enum wsc_err none_found(const struct store_folder *folder, enum zoo_mode mode)
 {
-    if (rc->mode == ZOO_GENERATE)
+    char *other = NULL;
+    if (mode == ZOO_GENERATE)
         return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "%s: no checkpoint to generate from", rc->model_dir),
+            WSC_RAISE(WSC_CONFIG, "%s: no checkpoint to generate from", folder->dir),
             "--model_dir of a training, or --checkpoint_path FILE; "
             "--set runconfig.autoload_last_checkpoint=false takes random weights");
-    WSC_INFO("No checkpoints were found in \"%s\".", rc->model_dir);
+    WSC_INFO("No checkpoints were found in \"%s\".", folder->dir);
+    TRY(store_find_other(folder, 0, NULL, &other));
+    if (other) WSC_INFO("%s has not the checkpoint_name \"%s\".", other, folder->name);
+    wsc_free(other);
     return WSC_OK;
 }
 
@@ -544,7 +548,7 @@ static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *
     const struct store_folder folder = job_folder(s);
     if (automatic || s->job->run_id) TRY(newest_good(&folder, path));
     if (automatic && *path) WSC_INFO("Found latest checkpoint at \"%s\".", *path);
-    if (automatic && !*path) TRY(none_found(rc));
+    if (automatic && !*path) TRY(none_found(&folder, rc->mode));
     TRY(find_phase(s->job->run_id, *path, &phase));
     *same = phase == s->job->params->phase;
     if (automatic || *same) return WSC_OK;

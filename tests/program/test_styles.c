@@ -152,6 +152,10 @@ TEST(styles, all_phases_are_checked_first)
         {"$ i \\      checkpoint: {steps: 10, checkpoint_name: \"b_{step}.mdl\"}",
          "phase 2 would start from new weights; hint: the phases need one model_dir, checkpoints "
          "(checkpoint.steps) of one checkpoint_name"},
+        {"$ s#fit: .*#validate: {val_dataloader: {data_processor: GptHDF5MapDataProcessor, "
+         "data_dir: ./nosuch, batch_size: 8}}#;"
+         "$ i \\      checkpoint: {steps: 10, checkpoint_name: \"b_{step}.mdl\"}",
+         "phase 2 would evaluate new weights; hint: "},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct spawn_result r;
