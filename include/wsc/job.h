@@ -77,6 +77,8 @@ struct job {
      *  its requests. */
     const char *requests;
     bool json; /**< performance.json on stdout too */
+    /** Print no tables after a training; of log lines see wsc_log_quiet(). */
+    bool no_tables;
     /** Print which role lives on which rank, before the first step. */
     bool print_placement;
     const char *command; /**< the command line, for provenance */

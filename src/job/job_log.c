@@ -432,7 +432,7 @@ enum wsc_err job_write_performance(struct job_state *s, bool show)
     TRY(job_find_fault_costs(s));
     const struct job_performance p = performance(s);
     TRY(job_performance_write(s->job->params->runconfig.model_dir, &p));
-    if (!show) return WSC_OK;
+    if (!show || s->job->no_tables) return WSC_OK;
     if (s->result.n_kernels && !s->job->json)
         TRY(job_kernels_print(s->result.kernel, s->result.n_kernels));
     if (s->result.n_carried && !s->job->json) TRY(job_payload_print(&p.payload));

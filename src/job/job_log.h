@@ -21,7 +21,8 @@ void job_measure_host(struct job_state *s);
 enum wsc_err job_log_carried(struct job_state *s) WSC_CHECKED;
 /** Means over the batches of an evaluation that is complete; nothing on ranks without shard 0. */
 enum wsc_err job_log_eval_end(struct job_state *s);
-/** performance.json of a training, and with @p show its tables.  Rank 0 only. */
+/** performance.json of a training, and with @p show its tables, unless the job prints none.  Rank 0
+ * only. */
 enum wsc_err job_write_performance(struct job_state *s, bool show);
 /** performance.json of a generation.  Rank 0 only. */
 enum wsc_err job_write_generated(struct job_state *s);

@@ -424,6 +424,7 @@ static enum wsc_err run_job(const libwsc_params *params, const libwsc_machine *m
                             .cluster = &machine->machine,
                             .numerics = (enum kernels_numerics)kind,
                             .values = kind != KERNELS_NONE,
+                            .no_tables = true,
                             .command = "libwsc_run"};
     if (kind < 0) return WSC_RAISE(WSC_USAGE, "numerics %s: host, mesh or none", numerics);
     TRY(refuse_other_work(params));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The C interface with arguments that are wrong: a status and a sentence, never a crash.
  * tests/library.sh tests the shared library, with arguments that are right. */
+#include "../../support/case_files.h"
 #include "../../support/test.h"
 
 #include <libwsc.h>
@@ -139,6 +140,29 @@ TEST(libwsc, a_sweep_refuses_faults_that_come_or_go)
     CU_ASSERT(refused(status, "a step like all others"));
     (void)rate_with("cluster.faults=[{kind: lost_wafer, rate: 1e-4}]", &status);
     CU_ASSERT(refused(status, "a step like all others"));
+}
+
+/* The program prints a table of the costs of faults for this run. */
+static void run_with_fault(void)
+{
+    static const char fault[] = "cluster.faults=[{kind: straggler, wafer: 0, factor: 3, from: 2}]";
+    const char *const machine_set[] = {fault};
+    char folder[512];
+    const char *const sets[] = {folder, "runconfig.max_steps=3", "runconfig.num_csx=2"};
+    (void)snprintf(folder, sizeof folder, "runconfig.model_dir=%s/fault", test_tmpdir());
+    libwsc_params *params = NULL;
+    libwsc_machine *machine = NULL;
+    CU_ASSERT_EQUAL(libwsc_params_load(&params, PARAMS, sets, 3), 0);
+    CU_ASSERT_EQUAL(libwsc_machine_load(&machine, NULL, machine_set, 1), 0);
+    if (params && machine) CU_ASSERT_EQUAL(libwsc_run(params, machine, "none"), 0);
+    libwsc_params_free(&params);
+    libwsc_machine_free(&machine);
+}
+
+TEST(libwsc, a_run_prints_nothing)
+{
+    CU_ASSERT_STRING_EQUAL(case_capture(1, run_with_fault), "");
+    CU_ASSERT(strstr(case_read(case_path("fault/performance.json")), "\"straggler") != NULL);
 }
 
 static atomic_bool over;
