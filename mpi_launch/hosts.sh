@@ -41,21 +41,22 @@ esac
 ssh_options="-o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveCountMax=5"
 ssh_options="$ssh_options -o ServerAliveInterval=$(((patience + 4) / 5))"
 
-# "NAME SLOTS" or "NAME" for each machine of the file; the slots of several lines add up.
+# "NAME SLOTS" or "NAME" for each machine of the file, whose lines may end with CR and LF; the slots
+# of several lines add up.  awk reads standard input, as it takes NAME=FILE for an assignment.
 read_hosts() { # FILE
-    awk -v script="$0" '
-        { sub(/#.*/, "") }
+    SCRIPT=$0 HOSTS=$1 awk '
+        { sub(/\r$/, ""); sub(/#.*/, "") }
         NF && !(NF == 1 || (NF == 2 && $2 ~ /^slots=[1-9][0-9]*$/)) {
-            printf "%s: %s:%d: expected NAME or NAME slots=N\n", script, FILENAME, FNR
+            printf "%s: %s:%d: expected NAME or NAME slots=N\n", ENVIRON["SCRIPT"], ENVIRON["HOSTS"], NR
             bad = 1
             exit
         }
         NF { sub(/slots=/, "", $2); if (!seen[$1]++) name[++n] = $1; slots[$1] += $2 }
         END {
-            if (!bad && !n) printf "%s: %s: no machine in it\n", script, FILENAME
+            if (!bad && !n) printf "%s: %s: no machine in it\n", ENVIRON["SCRIPT"], ENVIRON["HOSTS"]
             for (i = 1; !bad && i <= n; i++) print name[i], slots[name[i]] ? slots[name[i]] : ""
             exit bad || !n
-        }' "$1"
+        }' <"$1"
 }
 
 is_here() { # NAME
