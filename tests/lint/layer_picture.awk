@@ -5,7 +5,7 @@
     path = $0; sub(/:.*/, "", path)
     name = $0; sub(/.*<wsc\//, "", name); sub(/\.h>.*/, "", name)
     a = module_of(path)
-    b = name in layer ? name : "base"
+    b = module_of_header(name)
     if (a != b) uses[a, b]
 }
 function dot(  i, j) {

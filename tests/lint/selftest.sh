@@ -231,6 +231,14 @@ expect layers <<'END'
     src/beta/user.c:5: beta: <yaml.h> belongs to alpha gamma
 END
 
+# In the picture of the layers module_topic.h is a header of its module.
+echo '#include <wsc/gamma_topic.h>' >src/beta/topic.c
+sh "$here/layer_picture.sh" dot | grep -q ' beta -> gamma;' || {
+    echo 'lint selftest: the picture lacks what a module includes by a further header'
+    status=1
+}
+rm src/beta/topic.c
+
 # As a whole: a limit that is kept, then one that is passed, then an acceptance out of date.
 OBJ=obj sh "$here/check.sh" >/dev/null || { echo 'lint selftest: limits that are kept must pass'; status=1; }
 echo 'tags 0 x' >tests/lint/limits.txt
