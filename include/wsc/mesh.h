@@ -25,6 +25,7 @@
 #ifndef WSC_MESH_H
 #define WSC_MESH_H
 #include <wsc/err.h>
+#include <wsc/num_formats.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,8 +59,6 @@ struct mesh_latencies mesh_latencies_of(enum mesh_arch arch);
 int mesh_held_wavelets(enum mesh_arch arch);
 /** Find the generation whose hop takes @p hop cycles; false: none. */
 bool mesh_arch_of(int64_t hop, enum mesh_arch *arch);
-/** Format of 16-bit numbers; cb16 has 6 exponent bits with bias 31 and 9 mantissa bits. */
-enum mesh_half { MESH_FP16, MESH_BF16, MESH_CB16 };
 /** Directions of a router, for sets; x grows to the east, y to the south. */
 enum { MESH_RAMP = 1, MESH_EAST = 2, MESH_WEST = 4, MESH_NORTH = 8, MESH_SOUTH = 16 };
 
@@ -100,7 +99,7 @@ struct mesh_config {
     /** Generation: latencies, rates, ids of tasks. */
     enum mesh_arch arch;
     /** Meaning of 16-bit elements. */
-    enum mesh_half half;
+    enum num_half half;
     int64_t max_cycles; /**< a longer run is an error; 0: 2^31 - 1, the maximum */
     void *user;         /**< for tasks: mesh_user() */
     int threads;        /**< host threads, at most 64; 0 or 1: only the caller's */
@@ -583,7 +582,7 @@ int mesh_trace_choice(int w, int h, struct mesh_rect pe[static 8]);
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 /** A 16-bit number as a float, exactly. */
-float mesh_half_to_float(enum mesh_half half, uint16_t bits);
+float mesh_half_to_float(enum num_half half, uint16_t bits);
 /** Round a number to 16 bits: to nearest even, NaN stays NaN, overflow to infinity. */
-uint16_t mesh_half_from_double(enum mesh_half half, double value);
+uint16_t mesh_half_from_double(enum num_half half, double value);
 #endif

@@ -20,6 +20,7 @@
 #ifndef WSC_NUM_H
 #define WSC_NUM_H
 #include <wsc/err.h>
+#include <wsc/num_formats.h>
 
 #include <math.h>
 #include <stdbool.h>
@@ -45,19 +46,6 @@ void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), voi
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-/** Formats of stored numbers. The 16-bit formats have subnormals, infinities and NaN as in IEEE
- *  754. CB16 is cbfloat16: 1 sign, 6 exponent and 9 mantissa bits; its exponent bias, 31, is
- *  assumed (the symmetric choice; none is published). */
-enum num_format { NUM_FP32, NUM_BF16, NUM_FP16, NUM_CB16 };
-/** Words of options for the formats, in their order. */
-#define NUM_FORMAT_OPTIONS "fp32 bf16 fp16 cb16"
-/** The word of @p format in NUM_FORMAT_OPTIONS. */
-const char *num_format_option(enum num_format format);
-/** Bytes of one element. */
-static inline int64_t num_format_bytes(enum num_format f)
-{
-    return f == NUM_FP32 ? 4 : 2;
-}
 /** Round @p n fp32 numbers to a 16-bit format, to nearest even (IEEE 754-2019, 4.3.1), overflow to
  *  infinity, NaN stays NaN.  @p format is not NUM_FP32; the arrays do not overlap. */
 void num_narrow(enum num_format format, uint16_t *restrict out, const float *restrict in,
@@ -65,6 +53,10 @@ void num_narrow(enum num_format format, uint16_t *restrict out, const float *res
 /** Convert @p n numbers of a 16-bit format to fp32; exact, because fp32 represents all of them. @p
  *  format is not NUM_FP32. */
 void num_widen(enum num_format format, float *restrict out, const uint16_t *restrict in, int64_t n);
+/** True for a 16-bit format that the product library multiplies as it is, on processors for which
+ *  it can. Operands in other 16-bit formats are always widened, which costs more than the product
+ *  in fp32. */
+bool num_multiplies_16(enum num_format format);
 
 /* ---- products -------------------------------------------------------------------------------- */
 

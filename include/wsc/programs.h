@@ -39,7 +39,7 @@ struct programs_case {
     int w, h;
     /** Generation and 16-bit format, as in struct mesh_config. */
     enum mesh_arch arch;
-    enum mesh_half half;    /**< 16-bit format of a gemm with algo stream */
+    enum num_half half;     /**< 16-bit format of a gemm with algo stream */
     enum num_format format; /**< format of tiles, for operations of a transformer */
     /** Collectives: 32-bit words of a vector or block; gemv, gemm, linear, wgrad: m, n, k; fmacs:
      *  length and number of calls. */

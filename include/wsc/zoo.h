@@ -23,6 +23,7 @@
 #define WSC_ZOO_H
 #include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/num_formats.h>
 #include <wsc/zoo_functions.h>
 #include <wsc/zoo_generation.h>
 #include <wsc/zoo_sparsity.h>
@@ -219,9 +220,6 @@ enum zoo_norm { ZOO_LAYERNORM, ZOO_BIASLESS_LAYERNORM, ZOO_RMSNORM };
 /** Norm of queries and keys, separate for each head (Dehghani et al. 2023, arXiv 2302.05442): none,
  *  or a kind of enum zoo_norm. */
 enum zoo_qk_norm { ZOO_QK_NORM_NONE, ZOO_QK_LAYERNORM, ZOO_QK_BIASLESS_LAYERNORM, ZOO_QK_RMSNORM };
-/** 16-bit formats of mixed precision: float16, bfloat16, cbfloat16 (6 exponent and 9 mantissa
- * bits). */
-enum zoo_fp16_type { ZOO_FP16, ZOO_BF16, ZOO_CB16 };
 /** Divisor of the summed loss: tokens in the loss, or sequences of the batch. */
 enum zoo_loss_scaling { ZOO_LOSS_NUM_TOKENS, ZOO_LOSS_BATCH_SIZE };
 /** Training objective. Attention is causal for ZOO_CAUSAL_LM and for the decoder of ZOO_SEQ2SEQ;
@@ -343,7 +341,7 @@ struct zoo_model {
     /** Probabilities, 0 to 1, used only in training; dropout_rate: residual branches. */
     double dropout_rate, attention_dropout_rate, embedding_dropout_rate, residual_dropout_rate;
     bool mixed_precision;
-    enum zoo_fp16_type fp16_type;
+    enum num_half fp16_type; /**< the 16-bit format of mixed precision */
     bool attention_softmax_fp32;
     double initializer_range;
     int64_t weight_initialization_seed; /**< seed of initial weights; <= 0: runconfig.seed */
@@ -712,6 +710,9 @@ bool zoo_key_acts(const struct zoo_params *params, const char *path);
  *  has @p key, else "file: key". @p key is one of late_key in src/zoo/zoo_params.c. Borrowed from
  *  @p params. */
 const char *zoo_params_place(const struct zoo_params *params, const char *key);
+/** Format of the weights on links and of the operands of products: fp32, or fp16_type with
+ *  mixed_precision. */
+enum num_format zoo_number_format(const struct zoo_model *model);
 /** Dynamic loss scaling: the first factor and its bounds, defaults included. */
 struct zoo_loss_scales {
     double first, least, most;

@@ -98,7 +98,7 @@ static void complete(struct programs_case *c, const struct app_mesh *o)
         c->h = single || ring ? 1 : 8;
     }
     c->arch = (enum mesh_arch)o->arch;
-    c->half = (enum mesh_half)o->half;
+    c->half = (enum num_half)o->half;
     c->format = (enum num_format)o->format;
     c->backward = o->pass;
     c->seed = (uint64_t)o->seed;

@@ -50,7 +50,7 @@ static enum wsc_err print_table(const struct cases *all)
         const struct kernels_wafer_pair *p = &all->pair[i];
         char error[OUT_PERCENT_SIZE];
         out_table_cell(t, "%s", p->plan);
-        out_table_cell(t, "%s", num_format_option(p->format));
+        out_table_cell(t, "%s", num_formats[p->format].word);
         out_table_cell(t, "%d", p->lanes);
         out_table_cell(t, "%s", p->kernel);
         out_table_cell(t, "%s", p->pass);
@@ -76,7 +76,7 @@ static enum wsc_err print_json(const struct cases *all, const struct summary *s)
         const struct kernels_wafer_pair *p = &all->pair[i];
         out_json_open(&j, NULL);
         out_json_str(&j, "model", p->plan);
-        out_json_str(&j, "format", num_format_option(p->format));
+        out_json_str(&j, "format", num_formats[p->format].word);
         out_json_int(&j, "lanes", p->lanes);
         out_json_str(&j, "kernel", p->kernel);
         out_json_str(&j, "pass", p->pass);
@@ -110,7 +110,7 @@ static enum wsc_err write_csv(const struct cases *all, const char *path)
                      "max_error\n");
     for (int i = 0; i < all->n; i++) {
         const struct kernels_wafer_pair *p = &all->pair[i];
-        wsc_text_add(&t, "%s,%s,%d,%s,%s,%d,%d,", p->plan, num_format_option(p->format), p->lanes,
+        wsc_text_add(&t, "%s,%s,%d,%s,%s,%d,%d,", p->plan, num_formats[p->format].word, p->lanes,
                      p->kernel, p->pass, p->w, p->h);
         out_text_csv(&t, p->shape);
         wsc_text_add(&t, ",%s,%d,%lld,%.1f,%.1f,%.4f,%.3g\n", p->continued, !p->open,

@@ -410,7 +410,7 @@ const struct app_option app_options[] = {
      .needs = KERNEL_ONLY},
     {APP_ON_MESH, "arch", APP_CHOICE, NULL, AT(mesh, arch), .words = "wse2 wse3", .preset = "wse2",
      .needs = KERNEL_ONLY, .help = "generation of the wafer"},
-    {APP_ON_MESH, "half", APP_CHOICE, NULL, AT(mesh, half), .words = "fp16 bf16 cb16",
+    {APP_ON_MESH, "half", APP_CHOICE, NULL, AT(mesh, half), .words = NUM_HALF_OPTIONS,
      .preset = "fp16", .needs = KERNEL_ONLY,
      .help = "16-bit format of the operands, where the kernel has any"},
     {APP_ON_MESH, "format", APP_CHOICE, NULL, AT(mesh, format), .words = NUM_FORMAT_OPTIONS,

@@ -28,14 +28,17 @@ struct host_sparse {
     int64_t leaf_stride;
 };
 
-/* Largest densities at which a product without zeros is faster, by format; measured by
- * benchmarks/sparse_products.c on a processor with AVX-512. */
-static const struct {
-    double product, gradient;
-} most_dense[] = {[NUM_FP32] = {0.55, 0.5},
-                  [NUM_BF16] = {0.3, 0.2},
-                  [NUM_FP16] = {0.55, 0.5},
-                  [NUM_CB16] = {0.55, 0.5}};
+/* Largest densities at which a product, or a gradient, without zeros is faster than the dense one;
+ * measured by benchmarks/sparse_products.c on a processor with AVX-512. */
+static double most_dense(enum num_format format)
+{
+    return num_multiplies_16(format) ? 0.3 : 0.55;
+}
+
+static double most_dense_gradient(enum num_format format)
+{
+    return num_multiplies_16(format) ? 0.2 : 0.5;
+}
 
 /* NULL for the linear layers of a block with one feed-forward network, whose products leave zeros
  * out; for other kinds the reason why they do not. */
@@ -74,7 +77,7 @@ const char *host_dense_reason(const struct model *model, int tensor, int64_t n_k
     const struct model_tensor *t = &model->tensor[tensor];
     const char *reason = reason_of_kind(model, t->kind);
     if (reason) return reason;
-    return weighed_density(t, n_kept) <= most_dense[model->format].product
+    return weighed_density(t, n_kept) <= most_dense(model->format)
                ? NULL
                : "at this size and density a dense product is faster";
 }
@@ -136,7 +139,7 @@ static enum wsc_err load_matrix(struct host *k, const struct model_weights *w,
     TRY(num_sparse_load(own->matrix[t->kind], &packed, k->model->format, backward));
     own->loaded[t->kind] = true;
     own->samples[t->kind] = backward && !w->dense_gradient &&
-                            weighed_density(t, w->n_kept) <= most_dense[k->model->format].gradient;
+                            weighed_density(t, w->n_kept) <= most_dense_gradient(k->model->format);
     return WSC_OK;
 }
 

@@ -22,15 +22,11 @@ struct operands {
     int32_t *ids;                             /* owned */
 };
 
+/* Half the last place of 1, and the smallest number. */
 static struct kernels_rounding rounding_of(enum num_format format)
 {
-    static const struct {
-        int digits, smallest; /* significant bits; exponent of the smallest number */
-    } of[] = {[NUM_FP32] = {24, -149},
-              [NUM_BF16] = {8, -133},
-              [NUM_FP16] = {11, -24},
-              [NUM_CB16] = {10, -39}};
-    return (struct kernels_rounding){ldexp(1, -of[format].digits), ldexp(1, of[format].smallest)};
+    const int m = num_formats[format].mantissa, b = num_formats[format].bias;
+    return (struct kernels_rounding){ldexp(1, -1 - m), ldexp(1, 1 - b - m)};
 }
 
 /* To numbers of the format, which fp32 has all. */

@@ -88,7 +88,7 @@ static enum wsc_err simulate(const struct hw *hw, uint64_t seed, int i, struct k
     else
         (void)snprintf(pair->shape, sizeof pair->shape, "T %lld, %lld x %lld, %s, density %.3f",
                        (long long)c.tokens, (long long)c.m, (long long)c.k,
-                       num_format_option(c.format), c.density);
+                       num_formats[c.format].word, c.density);
     return WSC_OK;
 }
 

@@ -15,14 +15,17 @@ const struct mesh_code_info mesh_code_info[MESH_N_CODES] = {
 
 /* ---- 16-bit formats -------------------------------------------------------------------------- */
 
-/* A 16-bit format, with the parameters that rounding needs; `bias` is also the largest exponent. */
+/* A 16-bit format, with the parameters that rounding needs. */
 struct format {
-    int digits, min_exponent, bias; /* significand bits with the hidden one */
+    int digits, min_exponent, max_exponent, bias; /* significand bits with the hidden one */
     uint16_t infinity;
 };
-static const struct format format[] = {[MESH_FP16] = {11, -14, 15, 0x7C00},
-                                       [MESH_BF16] = {8, -126, 127, 0x7F80},
-                                       [MESH_CB16] = {10, -30, 31, 0x7E00}};
+static const struct format format[NUM_N_HALVES] = {
+#define XX(id, word, name, m, b, ...)                                                              \
+    [NUM_HALF_##id] = {m + 1, 1 - b, (1 << (15 - m)) - 2 - b, b, 0x8000 - (1 << m)},
+    NUM_HALF_MAP(XX)
+#undef XX
+};
 
 static uint64_t bits_of(double x)
 {
@@ -45,23 +48,30 @@ static double power_of_2(int e)
     return double_of((uint64_t)(bias + e) << digits);
 }
 
-float mesh_half_to_float(enum mesh_half half, uint16_t bits)
+float mesh_half_to_float(enum num_half half, uint16_t bits)
 {
-    if (half == MESH_BF16) return mesh_bf16_to_float(bits);
-    return half == MESH_FP16 ? mesh_fp16_to_float(bits) : mesh_cb16_to_float(bits);
+    switch (half) {
+#define XX(id, word, ...)                                                                          \
+    case NUM_HALF_##id:                                                                            \
+        return mesh_##word##_to_float(bits);
+        NUM_HALF_MAP(XX)
+#undef XX
+    default:
+        return 0; /* mesh_create() refuses other formats */
+    }
 }
 
 /* Round to nearest even: the value in units of the last place is below 2^11, so nearbyint() is
  * exact on it. Below the smallest normal exponent the unit is constant, which gives denormal
  * numbers; a carry increments the exponent. */
-uint16_t mesh_half_from_double(enum mesh_half half, double value)
+uint16_t mesh_half_from_double(enum num_half half, double value)
 {
     const struct format *f = &format[half];
     uint64_t bits = bits_of(value);
     uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
     if (isnan(value)) return (uint16_t)(f->infinity | 1U << (f->digits - 2) | sign);
     int exponent = (int)(bits >> 52 & 0x7FF) - 1023;
-    if (exponent > f->bias) return f->infinity | sign;
+    if (exponent > f->max_exponent) return f->infinity | sign;
     if (exponent < f->min_exponent) exponent = f->min_exponent;
     int unit = exponent - (f->digits - 1); /* exponent of the last place */
     int64_t n = (int64_t)nearbyint(fabs(value) * power_of_2(-unit));
@@ -136,12 +146,12 @@ static double alu_half(int code, double a, double b, double c)
     }
 }
 
-static float number(enum mesh_half half, char type, uint32_t bits)
+static float number(enum num_half half, char type, uint32_t bits)
 {
     return type == 'h' ? mesh_half_to_float(half, (uint16_t)bits) : mesh_as_float(bits);
 }
 
-uint32_t mesh_alu(enum mesh_half half, int code, const uint32_t v[3])
+uint32_t mesh_alu(enum num_half half, int code, const uint32_t v[3])
 {
     const struct mesh_code_info *info = &mesh_code_info[code];
     if (code == MESH_FMOVS || code == MESH_FMOVH) return v[0];

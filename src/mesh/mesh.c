@@ -143,7 +143,7 @@ enum wsc_err mesh_create(struct mesh **out, const struct mesh_config *config)
     if (config->w < 1 || config->h < 1 || config->w > MAX_SIDE || config->h > MAX_SIDE)
         return WSC_RAISE(WSC_USAGE, "mesh: a fabric of %d x %d, expected 1 to %d PEs a side",
                          config->w, config->h, MAX_SIDE);
-    if ((unsigned)config->arch > MESH_WSE3 || (unsigned)config->half > MESH_CB16 ||
+    if ((unsigned)config->arch > MESH_WSE3 || (unsigned)config->half >= NUM_N_HALVES ||
         config->max_cycles < 0 || config->max_cycles > INT32_MAX)
         return WSC_RAISE(WSC_USAGE, "mesh: architecture %d, 16-bit format %d, at most %lld cycles",
                          (int)config->arch, (int)config->half, (long long)config->max_cycles);

@@ -47,7 +47,7 @@ static uint32_t number_c(const struct mesh_pe *pe, const struct mesh_thread *t)
     return t->flags & MESH_C_IN_MEMORY ? mesh_load_operand(pe, &in_memory, 0, type) : t->c;
 }
 
-static uint32_t mapped(enum mesh_half half, const struct mesh_op *op, const uint32_t v[2])
+static uint32_t mapped(enum num_half half, const struct mesh_op *op, const uint32_t v[2])
 {
     if (op->code == MESH_MAP)
         return mesh_as_bits(op->map(mesh_as_float(v[0]), mesh_as_float(v[1])));
@@ -172,13 +172,16 @@ static uint16_t half_at(const uint8_t *p, int64_t i)
                     __builtin_fmaf(mesh_##name##_to_float(half_at(b, i)), c, float_at(a, i)));     \
     }
 
-MAC(fp16)
-MAC(bf16)
-MAC(cb16)
+#define XX(id, word, ...) MAC(word)
+NUM_HALF_MAP(XX)
+#undef XX
 
-static void (*const macs[])(uint8_t *dst, const uint8_t *a, const uint8_t *b, float c,
-                            int64_t n) = {
-    [MESH_FP16] = mac_fp16, [MESH_BF16] = mac_bf16, [MESH_CB16] = mac_cb16};
+static void (*const macs[NUM_N_HALVES])(uint8_t *dst, const uint8_t *a, const uint8_t *b, float c,
+                                        int64_t n) = {
+#define XX(id, word, ...) [NUM_HALF_##id] = mac_##word,
+    NUM_HALF_MAP(XX)
+#undef XX
+};
 
 static void fill(uint8_t *dst, int64_t n, uint32_t number)
 {
@@ -190,7 +193,7 @@ static void fill(uint8_t *dst, int64_t n, uint32_t number)
  * operation. */
 static bool by_vectors(struct mesh_pe *pe, const struct mesh_thread *t)
 {
-    const enum mesh_half half = pe->region->m->config.half;
+    const enum num_half half = pe->region->m->config.half;
     uint8_t *dst = pe->memory + t->at[0];
     const uint8_t *a = pe->memory + t->at[1], *b = pe->memory + t->at[2];
     if (t->row || !is_plain(t, 0)) return false;

@@ -310,12 +310,10 @@ static void set_scales(struct model *model, const struct zoo_model *m)
 /** precision_opt_level 2, and 1 with cbfloat16, take the softmax in 16 bits. */
 static void set_precision(struct model *model, const struct zoo_params *params)
 {
-    static const enum num_format formats[] = {
-        [ZOO_FP16] = NUM_FP16, [ZOO_BF16] = NUM_BF16, [ZOO_CB16] = NUM_CB16};
     const struct zoo_model *m = &params->model;
     const int64_t level = params->runconfig.precision_opt_level;
-    const bool fast = level == 2 || (level == 1 && m->fp16_type == ZOO_CB16);
-    model->format = m->mixed_precision ? formats[m->fp16_type] : NUM_FP32;
+    const bool fast = level == 2 || (level == 1 && m->fp16_type == NUM_HALF_CB16);
+    model->format = zoo_number_format(m);
     model->softmax_16 = m->mixed_precision && (fast || !m->attention_softmax_fp32);
 }
 

@@ -41,7 +41,7 @@ bool num_is_crowded(int64_t ld)
 
 int64_t num_arranged_bytes(enum num_format format, int64_t k, int64_t n)
 {
-    if (format == NUM_BF16) return up_to(k, ROWS) * up_to(n, COLS) * 2;
+    if (num_multiplies_16(format)) return up_to(k, ROWS) * up_to(n, COLS) * 2;
     return format == NUM_FP32 ? k * num_row_stride(n) * 4 : 0;
 }
 
@@ -50,7 +50,7 @@ bool num_arranges(enum num_format format, const struct num_product *p)
     if (p->m <= 0 || p->n <= 0 || p->k <= 0) return false;
     if (format == NUM_FP32)
         return p->trans_b ? !p->trans_a && num_library_prefers_rows() : num_is_crowded(p->ldb);
-    return format == NUM_BF16 && num_library_has_arranged(p);
+    return num_multiplies_16(format) && num_library_has_arranged(p);
 }
 
 /* Rows at large distances are not a stream for the processor, so it does not prefetch them. Later
@@ -218,7 +218,7 @@ bool num_gemm_arranged(enum num_format format, const struct num_product *p, cons
                        const void *arranged, float *c)
 {
     struct num_product q = *p;
-    if (format == NUM_BF16)
+    if (num_multiplies_16(format))
         return num_product_prepare(p, c) && num_library_bf16_arranged(p, a, arranged, c);
     if (!num_arranges(format, p) || !num_product_prepare(p, c)) return false;
     q.trans_b = false;

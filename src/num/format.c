@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-/* Parameters of a 16-bit format; fp32 has 23 mantissa bits and bias 127. */
+/* Parameters of a 16-bit format, constants of each function that CONVERT makes; fp32 has 23
+ * mantissa bits and bias 127. */
 struct layout {
     int mantissa, bias;
 };
@@ -37,9 +38,25 @@ static inline uint32_t infinity_of(struct layout f)
     return 0x8000U - (1U << f.mantissa);
 }
 
-/* No branch, so that loops vectorise. Normal numbers: the exponent is rebiased and the integer
- * rounded. Subnormal ones: they are rounded by adding a power of two whose last place is that of
- * the format. */
+/* True for bfloat16, the upper half of fp32: nothing is rebiased, and subnormal numbers round like
+ * others. */
+static inline bool is_upper_half(struct layout f)
+{
+    return f.mantissa == 7 && f.bias == 127;
+}
+
+/* A NaN could lose all its mantissa bits, so one is set. */
+static inline uint16_t narrow_to_upper_half(float x)
+{
+    const uint32_t bits = bits_of(x);
+    uint32_t nearest_even = (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
+    uint32_t quiet_nan = bits >> 16 | 0x40U;
+    return (uint16_t)((bits & 0x7FFFFFFFU) > 0x7F800000U ? quiet_nan : nearest_even);
+}
+
+/* No branch at run time, so that loops vectorise. Normal numbers: the exponent is rebiased and the
+ * integer rounded. Subnormal ones: they are rounded by adding a power of two whose last place is
+ * that of the format. */
 static inline uint16_t narrow_one(float x, struct layout f)
 {
     const int shift = 23 - f.mantissa;
@@ -48,6 +65,7 @@ static inline uint16_t narrow_one(float x, struct layout f)
     const uint32_t adder = (uint32_t)(127 + 24 - f.bias - f.mantissa) << 23;
     const uint32_t rebias = (uint32_t)(127 - f.bias) << 23, infinity = infinity_of(f);
     const uint32_t half = (1U << (shift - 1)) - 1U;
+    if (is_upper_half(f)) return narrow_to_upper_half(x);
     uint32_t normal = (magnitude - rebias + half + (magnitude >> shift & 1U)) >> shift;
     uint32_t small = bits_of(float_of(magnitude) + float_of(adder)) - adder;
     uint32_t nan =
@@ -63,85 +81,34 @@ static inline float widen_one(uint16_t x, struct layout f)
 {
     const uint32_t magnitude = x & 0x7FFFU, bits = magnitude << (23 - f.mantissa);
     const float scale = float_of((uint32_t)(254 - f.bias) << 23);
+    if (is_upper_half(f)) return float_of((uint32_t)x << 16);
     uint32_t finite = bits_of(float_of(bits) * scale);
     uint32_t out = magnitude >= infinity_of(f) ? bits | 0x7F800000U : finite;
     return float_of(out | (uint32_t)(x & 0x8000U) << 16);
 }
 
-static const struct layout fp16 = {10, 15}, cb16 = {9, 31};
-
-NUM_CLONES static void fp32_to_fp16(uint16_t *restrict out, const float *restrict in, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        out[i] = narrow_one(in[i], fp16);
-}
-
-NUM_CLONES static void fp16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        out[i] = widen_one(in[i], fp16);
-}
-
-NUM_CLONES static void fp32_to_cb16(uint16_t *restrict out, const float *restrict in, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        out[i] = narrow_one(in[i], cb16);
-}
-
-NUM_CLONES static void cb16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        out[i] = widen_one(in[i], cb16);
-}
-
-/* bfloat16 is the upper half of fp32 with the same exponent: nothing is rebiased, and subnormal
- * numbers round like others. A NaN could lose all its mantissa bits, so one is set. */
-NUM_CLONES static void round_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &in[i], sizeof bits);
-        uint32_t nearest_even = (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
-        uint32_t quiet_nan = bits >> 16 | 0x40U;
-        out[i] = (uint16_t)((bits & 0x7FFFFFFFU) > 0x7F800000U ? quiet_nan : nearest_even);
+/* Conversions of a row of NUM_HALF_MAP, in which the compiler knows m and b. */
+#define CONVERT(word, m, b)                                                                        \
+    static inline float widen_##word(uint16_t x)                                                   \
+    {                                                                                              \
+        return widen_one(x, (struct layout){m, b});                                                \
+    }                                                                                              \
+    NUM_CLONES static void narrow_##word(uint16_t *restrict out, const float *restrict in,         \
+                                         int64_t n)                                                \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            out[i] = narrow_one(in[i], (struct layout){m, b});                                     \
+    }                                                                                              \
+    NUM_CLONES static void widen_all_##word(float *restrict out, const uint16_t *restrict in,      \
+                                            int64_t n)                                             \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            out[i] = widen_##word(in[i]);                                                          \
     }
-}
-
-/* Use the processor's instruction, if it has one. */
-static void fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
-{
-    if (num_has_narrow_bf16())
-        num_narrow_bf16(out, in, n);
-    else
-        round_to_bf16(out, in, n);
-}
-
-NUM_CLONES static void bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits = (uint32_t)in[i] << 16;
-        memcpy(&out[i], &bits, sizeof bits);
-    }
-}
 
 static inline float widen_fp32(float x)
 {
     return x;
-}
-
-static inline float widen_fp16(uint16_t x)
-{
-    return widen_one(x, fp16);
-}
-
-static inline float widen_cb16(uint16_t x)
-{
-    return widen_one(x, cb16);
-}
-
-static inline float widen_bf16(uint16_t x)
-{
-    return float_of((uint32_t)x << 16);
 }
 
 /* y += rows of x, widened, in their order, some rows at a time, as num_add_rows(). */
@@ -163,11 +130,6 @@ static inline float widen_bf16(uint16_t x)
                 y[i] += widen_##name(x[r * ld + i]);                                               \
         }                                                                                          \
     }
-
-ADD_ROWS(fp32, float)
-ADD_ROWS(bf16, uint16_t)
-ADD_ROWS(fp16, uint16_t)
-ADD_ROWS(cb16, uint16_t)
 
 /* Dot product in the order of num_dot(); some elements at a time are widened to fp32. */
 enum { SOME = 128 };
@@ -194,9 +156,7 @@ enum { SOME = 128 };
         return num_lanes_total(&sum);                                                              \
     }
 
-DOT(bf16)
-DOT(fp16)
-DOT(cb16)
+ADD_ROWS(fp32, float)
 
 NUM_CLONES static float dot_fp32(const void *left, const void *right, int64_t n)
 {
@@ -205,48 +165,55 @@ NUM_CLONES static float dot_fp32(const void *left, const void *right, int64_t n)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const struct format_row {
-    const char *name, *option;
+#define XX(id, word, name, m, b, ...) CONVERT(word, m, b) ADD_ROWS(word, uint16_t) DOT(word)
+NUM_HALF_MAP(XX)
+#undef XX
+
+const struct num_format_row num_formats[NUM_N_FORMATS] = {
+#define XX(id, word, ...) [NUM_##id] = {#word, __VA_ARGS__},
+    NUM_FORMAT_MAP(XX)
+#undef XX
+};
+
+static const struct {
     void (*narrow)(uint16_t *restrict out, const float *restrict in, int64_t n);
     void (*widen)(float *restrict out, const uint16_t *restrict in, int64_t n);
     void (*add)(float *restrict y, const void *rows_of, int64_t rows, int64_t ld, int64_t n);
     float (*dot)(const void *left, const void *right, int64_t n);
-} formats[] = {[NUM_FP32] = {"fp32", "fp32", NULL, NULL, add_fp32, dot_fp32},
-               [NUM_BF16] = {"bfloat16", "bf16", fp32_to_bf16, bf16_to_fp32, add_bf16, dot_bf16},
-               [NUM_FP16] = {"float16", "fp16", fp32_to_fp16, fp16_to_fp32, add_fp16, dot_fp16},
-               [NUM_CB16] = {"cbfloat16", "cb16", fp32_to_cb16, cb16_to_fp32, add_cb16, dot_cb16}};
+} functions[NUM_N_FORMATS] = {[NUM_FP32] = {NULL, NULL, add_fp32, dot_fp32},
+#define XX(id, word, ...) [NUM_##id] = {narrow_##word, widen_all_##word, add_##word, dot_##word},
+                              NUM_HALF_MAP(XX)
+#undef XX
+};
 
-_Static_assert(sizeof formats / sizeof *formats == NUM_CB16 + 1, "each format has a row");
-
+/* For bfloat16 by the processor's instruction, if it has one. */
 void num_narrow(enum num_format format, uint16_t *restrict out, const float *restrict in, int64_t n)
 {
-    WSC_CHECK(formats[format].narrow, "%s has 32 bits", formats[format].name);
-    formats[format].narrow(out, in, n);
+    WSC_CHECK(functions[format].narrow, "%s has 32 bits", num_formats[format].name);
+    if (format == NUM_BF16 && num_has_narrow_bf16())
+        num_narrow_bf16(out, in, n);
+    else
+        functions[format].narrow(out, in, n);
 }
 
 void num_widen(enum num_format format, float *restrict out, const uint16_t *restrict in, int64_t n)
 {
-    WSC_CHECK(formats[format].widen, "%s has 32 bits", formats[format].name);
-    formats[format].widen(out, in, n);
+    WSC_CHECK(functions[format].widen, "%s has 32 bits", num_formats[format].name);
+    functions[format].widen(out, in, n);
 }
 
-const char *num_format_option(enum num_format format)
+bool num_multiplies_16(enum num_format format)
 {
-    return formats[format].option;
-}
-
-const char *num_format_name(enum num_format format)
-{
-    return formats[format].name;
+    return format == NUM_BF16;
 }
 
 void num_add_rows(enum num_format format, float *restrict y, const void *x, int64_t rows,
                   int64_t ld, int64_t n)
 {
-    formats[format].add(y, x, rows, ld, n);
+    functions[format].add(y, x, rows, ld, n);
 }
 
 float num_dot_of(enum num_format format, const void *x, const void *y, int64_t n)
 {
-    return formats[format].dot(x, y, n);
+    return functions[format].dot(x, y, n);
 }

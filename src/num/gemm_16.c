@@ -12,7 +12,7 @@ float *num_widened(enum num_format format, const uint16_t *x, int64_t rows, int6
 {
     const int64_t ld_out = num_row_stride(cols);
     float *y = wsc_alloc_raw(WSC_MEM_NUM, (size_t)(rows * ld_out), sizeof *y);
-    WSC_CHECK(y, "no memory to widen a %s operand of %lld x %lld", num_format_name(format),
+    WSC_CHECK(y, "no memory to widen a %s operand of %lld x %lld", num_formats[format].name,
               (long long)rows, (long long)cols);
     for (int64_t i = 0; i < rows; i++)
         num_widen(format, y + i * ld_out, x + i * ld, cols);
@@ -38,6 +38,6 @@ void num_gemm_16(enum num_format format, const struct num_product *p, const uint
                  const uint16_t *b, float *c)
 {
     if (!num_product_prepare(p, c)) return;
-    if (format == NUM_BF16 && num_library_bf16(p, a, b, c)) return;
+    if (num_multiplies_16(format) && num_library_bf16(p, a, b, c)) return;
     num_gemm_widened(format, p, a, b, c);
 }

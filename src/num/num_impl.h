@@ -7,8 +7,6 @@
 /** Make the library use the calling thread alone, also in a thread that neither OpenMP nor
  *  num_init() has started: its number of threads is set for each host thread. */
 void num_pin_library(void);
-/** Name of a format for messages: "fp32", "bfloat16", "float16", "cbfloat16". */
-const char *num_format_name(enum num_format format);
 /** The product with both operands widened, for formats and processors for which the library has no
  *  16-bit product. */
 void num_gemm_widened(enum num_format format, const struct num_product *p, const uint16_t *a,

@@ -230,8 +230,6 @@ void programs_distribute(struct programs_grid *g, int n)
 
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config)
 {
-    static const enum mesh_half halves[] = {
-        [NUM_BF16] = MESH_BF16, [NUM_FP16] = MESH_FP16, [NUM_CB16] = MESH_CB16};
     const bool half = config->format != NUM_FP32;
     struct mesh_config own = config->mesh;
     const int most = ceil_div((int)config->T, own.h), lanes = config->lanes ? config->lanes : 1;
@@ -244,7 +242,7 @@ enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_g
                                 .tokens = even(most),
                                 .half = half,
                                 .both_ways = config->both_ways,
-                                .format = halves[config->format]};
+                                .format = num_half_of(config->format)};
     own.half = g->format;
     own.user = g;
     TRY_NEW(g->lane_samples, WSC_MEM_KERNELS, lanes);

@@ -102,7 +102,7 @@ struct programs_grid {
                       * of scores */
     int pitch;       /**< elements between slots */
     bool half;       /**< tiles are 16-bit, sums over them 32-bit */
-    enum mesh_half format; /**< the 16-bit format */
+    enum num_half format; /**< the 16-bit format */
     int exp_cycles, divide_cycles;
     int loop_cycles;     /**< cycles before each operation of a loop */
     bool by_data;        /**< arriving data start multiply-adds; otherwise loops do */

@@ -56,7 +56,7 @@ static bool fp32(const struct zoo_params *p)
 /* Formats with short exponents need a scaled loss; fp32 and bfloat16 have long ones. */
 static bool unscaled(const struct zoo_params *p)
 {
-    return fp32(p) || p->model.fp16_type == ZOO_BF16;
+    return fp32(p) || p->model.fp16_type == NUM_HALF_BF16;
 }
 
 static bool not_dynamic(const struct zoo_params *p)

@@ -102,7 +102,7 @@ static void check_loss_scaling(struct conf_parse *p, const struct zoo_params *pa
 {
     const char *path = "optimizer.loss_scaling_factor";
     const struct zoo_model *m = &params->model;
-    const bool needed = m->mixed_precision && m->fp16_type == ZOO_CB16;
+    const bool needed = m->mixed_precision && m->fp16_type == NUM_HALF_CB16;
     if (!params->optimizer.optimizer_type || !needed ||
         params->optimizer.loss_scaling_factor == ZOO_LOSS_SCALE_DYNAMIC)
         return;

@@ -52,6 +52,9 @@
     CONF_CHOICES({"softmax", ZOO_ROUTER_SOFTMAX}, {"sigmoid", ZOO_ROUTER_SIGMOID},                 \
                  {"sinkhorn", ZOO_ROUTER_SINKHORN})
 
+/* One of the 16-bit formats. */
+#define FORMAT_CHOICE(id, word, name, ...) {name, NUM_HALF_##id},
+
 #define MAX_STEPS   ZOO_MOST_STEPS
 #define MAX_SAMPLES 1e9
 
@@ -320,8 +323,7 @@ static const struct conf_key keys[] = {
      DOC("dropout before a classifier")},
     {FIELD(model.mixed_precision), BOOL, DEFAULT("false"), DOC("16-bit activations")},
     {FIELD(model.fp16_type), CHOICE, DEFAULT("bfloat16"),
-     .choices = CONF_CHOICES({"float16", ZOO_FP16}, {"bfloat16", ZOO_BF16},
-                             {"cbfloat16", ZOO_CB16}),
+     .choices = (const struct conf_choice[]){NUM_HALF_MAP(FORMAT_CHOICE) {NULL, 0}},
      DOC("the 16-bit format")},
     {FIELD(model.attention_softmax_fp32), BOOL, DEFAULT("true"), DOC("softmax in 32 bits")},
     {FIELD(model.initializer_range), DOUBLE, NO_TIME, DEFAULT("0.02"), ABOVE_0,

@@ -289,6 +289,11 @@ void zoo_family_resolve(struct conf_parse *p, struct zoo_params *params)
     check_objective(p, model, family);
 }
 
+enum num_format zoo_number_format(const struct zoo_model *model)
+{
+    return model->mixed_precision ? num_format_of(model->fp16_type) : NUM_FP32;
+}
+
 bool zoo_moe_has_sinkhorn(const struct zoo_moe *moe)
 {
     return moe->num_experts && moe->routing_algorithm == ZOO_ROUTING_LEARNED &&

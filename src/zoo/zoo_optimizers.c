@@ -117,7 +117,7 @@ static void check_one_spelling(struct conf_parse *p)
 struct zoo_loss_scales zoo_loss_scales(const struct zoo_params *params)
 {
     const struct zoo_optimizer *o = &params->optimizer;
-    const double usual = params->model.fp16_type == ZOO_CB16 ? 0x1p31 : 0x1p15;
+    const double usual = params->model.fp16_type == NUM_HALF_CB16 ? 0x1p31 : 0x1p15;
     const double initial = o->initial_loss_scale > 0 ? o->initial_loss_scale : usual;
     const double most = o->max_loss_scale > 0 ? o->max_loss_scale : usual;
     return (struct zoo_loss_scales){.first = initial < most ? initial : most,

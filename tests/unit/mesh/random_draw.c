@@ -487,7 +487,7 @@ static void draw_fabric(struct random_case *c)
     c->w = 1 + draw(c, side);
     c->h = 1 + draw(c, side);
     c->arch = (enum mesh_arch)draw(c, 2);
-    c->half = (enum mesh_half)draw(c, 2);
+    c->half = (enum num_half)draw(c, 2);
     c->max_cycles = 4000;
     c->n_colours = 1 + draw(c, CASE_COLOURS);
     for (int i = 0; i < c->n_colours; i++)

@@ -87,7 +87,7 @@ struct random_case {
     uint64_t seed, drawn;
     int w, h;
     enum mesh_arch arch;
-    enum mesh_half half;
+    enum num_half half;
     int64_t max_cycles;
     int colour[CASE_COLOURS], n_colours;
     bool legal;                    /* nothing in it is refused, though PEs may wait for ever */

@@ -386,8 +386,8 @@ TEST(mesh, cost_of_memory_operations)
 
 TEST(mesh, sixteen_bit_numbers)
 {
-    for (int h = 0; h < 2; h++) {
-        enum mesh_half half = (enum mesh_half)h;
+    for (int h = 0; h < NUM_N_HALVES; h++) {
+        enum num_half half = (enum num_half)h;
         int wrong = 0;
         for (int i = 0; i < 65536; i++) {
             float x = mesh_half_to_float(half, (uint16_t)i);
@@ -395,12 +395,12 @@ TEST(mesh, sixteen_bit_numbers)
         }
         T_EQ(wrong, 0);
     }
-    T_EQ(mesh_half_from_double(MESH_FP16, 65519), 0x7BFF); /* largest below the tie to infinity */
-    T_EQ(mesh_half_from_double(MESH_FP16, 65520), 0x7C00);
-    T_EQ(mesh_half_from_double(MESH_FP16, 1 + 1.0 / 2048), 0x3C00); /* tie to even */
-    T_EQ(mesh_half_from_double(MESH_FP16, 1 + 3.0 / 2048), 0x3C02);
-    T_EQ(mesh_half_from_double(MESH_FP16, 2.98e-8), 0x0000); /* below half the least number */
-    T_EQ(mesh_half_from_double(MESH_FP16, 2.99e-8), 0x0001);
+    T_EQ(mesh_half_from_double(NUM_HALF_FP16, 65519), 0x7BFF); /* below the tie to infinity */
+    T_EQ(mesh_half_from_double(NUM_HALF_FP16, 65520), 0x7C00);
+    T_EQ(mesh_half_from_double(NUM_HALF_FP16, 1 + 1.0 / 2048), 0x3C00); /* tie to even */
+    T_EQ(mesh_half_from_double(NUM_HALF_FP16, 1 + 3.0 / 2048), 0x3C02);
+    T_EQ(mesh_half_from_double(NUM_HALF_FP16, 2.98e-8), 0x0000); /* below half the least number */
+    T_EQ(mesh_half_from_double(NUM_HALF_FP16, 2.99e-8), 0x0001);
 }
 
 static enum wsc_err mac_bf16(struct mesh_pe *pe, uint32_t data)
@@ -419,13 +419,13 @@ TEST(mesh, multiply_add_rounds_once)
     uint16_t got;
     struct scene s;
     memset(&s, 0, sizeof s);
-    ok(mesh_create(&s.m, &(struct mesh_config){.w = 1, .h = 1, .half = MESH_BF16, .user = &s}));
+    ok(mesh_create(&s.m, &(struct mesh_config){.w = 1, .h = 1, .half = NUM_HALF_BF16, .user = &s}));
     ok(mesh_copy_in(s.m, one(0, 0), 0, from, sizeof from));
     bind(&s, one(0, 0), GO, mac_bf16);
     ok(mesh_start(s.m, one(0, 0), GO));
     ok(mesh_run(s.m, &s.stats));
     ok(mesh_copy_out(s.m, one(0, 0), 0, &got, sizeof got));
-    T_NEAR(mesh_half_to_float(MESH_BF16, got), 258, 0);
+    T_NEAR(mesh_half_to_float(NUM_HALF_BF16, got), 258, 0);
     scene_end(&s);
 }
 

@@ -10,11 +10,18 @@
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-/* The definition: digits with the hidden one, least exponent. */
-static double defined(enum mesh_half half, unsigned bits)
+/* The definition: digits with the hidden one, least exponent, bits of infinity. */
+static const struct definition {
+    int digits, low;
+    unsigned infinity;
+} definition[] = {[NUM_HALF_FP16] = {11, -14, 0x7C00},
+                  [NUM_HALF_BF16] = {8, -126, 0x7F80},
+                  [NUM_HALF_CB16] = {10, -30, 0x7E00}};
+_Static_assert(sizeof definition / sizeof *definition == NUM_N_HALVES, "each format has a row");
+
+static double defined(enum num_half half, unsigned bits)
 {
-    static const int all_digits[] = {11, 8, 10}, lows[] = {-14, -126, -30};
-    const int digits = all_digits[half], low = lows[half];
+    const int digits = definition[half].digits, low = definition[half].low;
     int fraction = (int)(bits & ((1U << (digits - 1)) - 1));
     int exponent = (int)(bits & 0x7FFF) >> (digits - 1);
     if (exponent) fraction |= 1 << (digits - 1);
@@ -22,10 +29,9 @@ static double defined(enum mesh_half half, unsigned bits)
     return bits & 0x8000 ? -magnitude : magnitude;
 }
 
-static unsigned infinity_of(enum mesh_half half)
+static unsigned infinity_of(enum num_half half)
 {
-    static const unsigned infinity[] = {0x7C00, 0x7F80, 0x7E00};
-    return infinity[half];
+    return definition[half].infinity;
 }
 
 static uint32_t float_bits(double x)
@@ -38,8 +44,8 @@ static uint32_t float_bits(double x)
 
 TEST(mesh_numerics, every_number_of_16_bits_is_its_definition)
 {
-    for (int h = 0; h <= MESH_CB16; h++) {
-        enum mesh_half half = (enum mesh_half)h;
+    for (int h = 0; h < NUM_N_HALVES; h++) {
+        enum num_half half = (enum num_half)h;
         int wrong = 0;
         for (unsigned bits = 0; bits < 0x10000; bits++) {
             float x = mesh_half_to_float(half, (uint16_t)bits);
@@ -59,8 +65,8 @@ TEST(mesh_numerics, every_number_of_16_bits_is_its_definition)
  * one; after the greatest number comes infinity, half a step away. */
 TEST(mesh_numerics, rounding_goes_to_nearest_and_ties_to_even)
 {
-    for (int h = 0; h <= MESH_CB16; h++) {
-        enum mesh_half half = (enum mesh_half)h;
+    for (int h = 0; h < NUM_N_HALVES; h++) {
+        enum num_half half = (enum num_half)h;
         int wrong = 0;
         for (unsigned i = 0; i < infinity_of(half); i++) {
             double low = defined(half, i), step = defined(half, i) - (i ? defined(half, i - 1) : 0);
@@ -88,7 +94,7 @@ enum { ROWS = 128, A = 0, B = 1024, RESULT = 2048, PLACES = 4 };
 
 struct block {
     int code;
-    enum mesh_half half;
+    enum num_half half;
     uint32_t c;
     int n;
     uint32_t a[ROWS], b[ROWS], result[ROWS];
@@ -123,7 +129,8 @@ static void begin_block(struct block *k, const char *line)
     memset(k, 0, sizeof *k);
     T_EQ(sscanf(line, "%15s %15s %15s", name, half, c), 3);
     k->code = code_named(name);
-    k->half = !strcmp(half, "bf16") ? MESH_BF16 : !strcmp(half, "cb16") ? MESH_CB16 : MESH_FP16;
+    for (int f = NUM_FP32 + 1; f < NUM_N_FORMATS; f++)
+        if (!strcmp(half, num_formats[f].word)) k->half = num_half_of((enum num_format)f);
     k->c = (uint32_t)strtoul(c, NULL, 16);
 }
 

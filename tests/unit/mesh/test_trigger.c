@@ -247,11 +247,11 @@ TEST(mesh_trigger, a_16_bit_wavelet_has_its_index_in_the_upper_half)
     binding_init(&b, 8);
     uint16_t half[8 * N];
     for (int i = 0; i < 8 * N; i++)
-        half[i] = mesh_half_from_double(MESH_FP16, (double)(int)(i / N));
+        half[i] = mesh_half_from_double(NUM_HALF_FP16, (double)(int)(i / N));
     ok(mesh_copy_in(b.scene.m, at(0, 0), VECTORS, half, sizeof half));
     b.trigger.code = MESH_FMACHS;
     b.trigger.until_control = b.trigger.indexed = true;
-    b.wavelet[b.n_wavelets++].data = 6U << 16 | mesh_half_from_double(MESH_FP16, 0.5);
+    b.wavelet[b.n_wavelets++].data = 6U << 16 | mesh_half_from_double(NUM_HALF_FP16, 0.5);
     add_end(&b);
     feed(&b);
     scene_run(&b.scene);

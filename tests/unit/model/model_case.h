@@ -26,7 +26,7 @@ static inline struct zoo_params model_case_params(struct model_case c)
                                  .use_ffn_bias_in_attention = true,
                                  .use_projection_bias_in_attention = true,
                                  .mixed_precision = true,
-                                 .fp16_type = ZOO_BF16,
+                                 .fp16_type = NUM_HALF_BF16,
                                  .attention_softmax_fp32 = true,
                                  .initializer_range = 0.02,
                                  .loss_weight = 1,

@@ -469,8 +469,8 @@ TEST(model, phases_count_for_themselves)
     T_NEAR(model_schedule_value(&s, INT64_MAX), 5, 0);
 }
 
-static void check_precision(enum zoo_fp16_type type, bool mixed, int64_t level,
-                            enum num_format format, bool softmax_16)
+static void check_precision(enum num_half type, bool mixed, int64_t level, enum num_format format,
+                            bool softmax_16)
 {
     struct zoo_params p = model_case_params(tiny);
     struct model *m;
@@ -487,10 +487,10 @@ static void check_precision(enum zoo_fp16_type type, bool mixed, int64_t level,
 TEST(model, precision_chooses_format_and_softmax)
 {
     for (int64_t level = 0; level <= 2; level++) {
-        check_precision(ZOO_FP16, true, level, NUM_FP16, level == 2);
-        check_precision(ZOO_BF16, true, level, NUM_BF16, level == 2);
-        check_precision(ZOO_CB16, true, level, NUM_CB16, level >= 1);
-        check_precision(ZOO_CB16, false, level, NUM_FP32, false);
+        check_precision(NUM_HALF_FP16, true, level, NUM_FP16, level == 2);
+        check_precision(NUM_HALF_BF16, true, level, NUM_BF16, level == 2);
+        check_precision(NUM_HALF_CB16, true, level, NUM_CB16, level >= 1);
+        check_precision(NUM_HALF_CB16, false, level, NUM_FP32, false);
     }
 }
 

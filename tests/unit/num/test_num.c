@@ -28,14 +28,21 @@ static uint16_t bf16(float x)
     return y;
 }
 
-/* The words of the options stand in the order of the formats. */
+/* The words of the options stand in the order of the formats; the 16-bit formats are the others
+ * after fp32, in one order. */
 TEST(num_format, words_of_options_are_in_order)
 {
     char words[64] = "";
-    for (int f = NUM_FP32; f <= NUM_CB16; f++)
+    for (int f = NUM_FP32; f < NUM_N_FORMATS; f++)
         (void)snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s", f ? " " : "",
-                       num_format_option((enum num_format)f));
+                       num_formats[f].word);
     T_STR(words, NUM_FORMAT_OPTIONS);
+    T_STR(NUM_FORMAT_OPTIONS, "fp32 fp16 bf16 cb16");
+    T_STR(NUM_HALF_OPTIONS, strchr(words, ' ') + 1);
+    for (int h = 0; h < NUM_N_HALVES; h++)
+        T_EQ(num_half_of(num_format_of((enum num_half)h)), h);
+    T_EQ(num_format_of(NUM_HALF_CB16), NUM_CB16);
+    T_EQ(num_half_of(NUM_FP32), NUM_HALF_FP16);
 }
 
 TEST(num_format, every_bf16_survives_the_round_trip)
@@ -101,13 +108,14 @@ static void check_code(enum num_format f, int h, int m, int b)
 }
 
 /* 16-bit formats by their definition: subnormals, normals, overflow to infinity. */
-TEST(num_format, every_code_and_every_tie_of_float16_and_cbfloat16)
+TEST(num_format, every_code_and_every_tie_of_16_bit_formats)
 {
     static const struct {
         enum num_format format;
         int mantissa, bias;
     } row[] = {{NUM_FP16, 10, 15}, {NUM_CB16, 9, 31}, {NUM_BF16, 7, 127}};
-    for (int i = 0; i < 3; i++) {
+    _Static_assert(sizeof row / sizeof *row == NUM_N_HALVES, "each 16-bit format has a row");
+    for (int i = 0; i < NUM_N_HALVES; i++) {
         const int infinity = 0x8000 - (1 << row[i].mantissa);
         const int last = row[i].format == NUM_BF16 ? infinity - 1 : infinity;
         for (int h = 0; h < last; h++)
@@ -120,7 +128,7 @@ TEST(num_format, every_code_and_every_tie_of_float16_and_cbfloat16)
         CU_ASSERT(narrowed(row[i].format, from_bits(0x7F800001)) > infinity);
         CU_ASSERT(narrowed(row[i].format, from_bits(0xFFC00000)) > (0x8000 | infinity));
     }
-    T_STR(num_format_name(NUM_CB16), "cbfloat16");
+    T_STR(num_formats[NUM_CB16].name, "cbfloat16");
 }
 
 /* A processor's instruction rounds whole vectors and what is left of one, but no subnormal numbers,
@@ -198,7 +206,7 @@ TEST(num_vector, rows_and_products_of_every_format)
     enum { ROWS = 7, LD = 45, N = 41 };
     float wide[ROWS * LD], sum[N], expected[N], out[N];
     uint16_t narrow[ROWS * LD];
-    for (enum num_format format = NUM_FP32; format <= NUM_CB16; format++) {
+    for (enum num_format format = NUM_FP32; format < NUM_N_FORMATS; format++) {
         const void *x = format == NUM_FP32 ? (const void *)wide : narrow;
         const int64_t bytes = num_format_bytes(format);
         test_fill(wide, (int64_t)ROWS * LD, 3);

@@ -123,7 +123,7 @@ enum { N_SIZES = sizeof sizes / sizeof *sizes };
 static void each_trial(void (*body)(struct trial *t))
 {
     static const double densities[] = {0, 0.1, 0.5, 1};
-    for (enum num_format f = NUM_FP32; f <= NUM_CB16; f++)
+    for (enum num_format f = NUM_FP32; f < NUM_N_FORMATS; f++)
         for (int s = 0; s < N_SIZES; s++)
             for (int d = 0; d < 4; d++) {
                 struct trial t = {.rows = sizes[s][0],

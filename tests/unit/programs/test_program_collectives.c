@@ -128,7 +128,7 @@ TEST(mesh, kernels_on_random_shapes)
                                   .k = 1 + draw(1005 + 9 * i, 60),
                                   .density = 1 - (double)draw(1006 + 9 * i, 4) / 4,
                                   .arch = (enum mesh_arch)draw(1007 + 9 * i, 2),
-                                  .half = (enum mesh_half)draw(1008 + 9 * i, 2),
+                                  .half = (enum num_half)draw(1008 + 9 * i, 2),
                                   .seed = i};
         if (i % 8 == 5) c.algo = "summa";
         if (i % 8 == 3 || i % 8 == 5) c.h = c.w;
@@ -149,7 +149,7 @@ TEST(mesh, kernels_on_large_fabrics)
                                         .n = 131,
                                         .k = 129,
                                         .arch = (enum mesh_arch)(i % 2),
-                                        .half = (enum mesh_half)(i / 2 % 2),
+                                        .half = (enum num_half)(i / 2 % 2),
                                         .seed = 9};
         /* All blocks of 64 x 64 PEs come to one PE: 3 words of each are 48 KB and do not fit. */
         struct programs_case one = c;

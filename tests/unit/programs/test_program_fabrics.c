@@ -95,7 +95,7 @@ TEST(mesh, products_whose_shapes_do_not_divide_the_fabric)
                                   .k = 1 + draw(2004 + 8 * i, 25),
                                   .density = 1 - (double)draw(2005 + 8 * i, 3) / 4,
                                   .arch = (enum mesh_arch)(i / 3 % 2),
-                                  .half = (enum mesh_half)(i / 6 % 2),
+                                  .half = (enum num_half)(i / 6 % 2),
                                   .seed = i};
         if (i % 3 == 0) c.h = c.w;
         T_NEAR(run(i % 3 == 2 ? "gemv" : "gemm", &c).max_error, 0, 0);

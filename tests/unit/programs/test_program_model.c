@@ -38,8 +38,7 @@ static void check_against_host(const struct fixture_shape *shape, int64_t leaf_s
 /* Half a unit in the last place of 1. */
 static double rounding_of(enum num_format format)
 {
-    static const int digits[] = {[NUM_BF16] = 8, [NUM_FP16] = 11, [NUM_CB16] = 10};
-    return ldexp(1, -digits[format]);
+    return ldexp(1, -1 - num_formats[format].mantissa);
 }
 
 #define LARGE 0.5
@@ -76,9 +75,8 @@ static void check_format(const struct fixture_shape *shape, const struct program
 
 TEST(pe_model, a_step_in_16_bits_equals_that_of_the_host)
 {
-    static const enum num_format formats[] = {NUM_BF16, NUM_FP16, NUM_CB16};
     static const struct program_fabric fabrics[] = {{5, 3, 1, 1}, {1, 1, 2, 1}, {4, 8, 1, 1}};
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 3 * NUM_N_HALVES; i++) {
         struct fixture_shape shape = {.L = 2,
                                       .C = 12,
                                       .H = 3,
@@ -86,12 +84,13 @@ TEST(pe_model, a_step_in_16_bits_equals_that_of_the_host)
                                       .V = 19,
                                       .T = 7,
                                       .n_samples = 2,
-                                      .format = formats[i % 3],
+                                      .format = num_format_of((enum num_half)(i % NUM_N_HALVES)),
                                       .tied = i > 5,
                                       .head_bias = i < 3,
                                       .softmax_16 = i % 2 == 0,
                                       .logits_scale = i < 6 ? 0.7 : 0};
-        check_format(&shape, &fabrics[i / 3], i % 3 ? 64 : 1);
+        check_format(&shape, &fabrics[i / NUM_N_HALVES],
+                     num_formats[shape.format].loss_scaling ? 64 : 1);
     }
 }
 
@@ -126,8 +125,7 @@ static void check_masks(const struct fixture_shape *shape, const struct program_
 
 TEST(pe_model, masks_leave_zeros_out)
 {
-    static const enum num_format formats[] = {NUM_FP32, NUM_BF16, NUM_FP16, NUM_CB16};
-    for (int i = 0; i < (int)(sizeof formats / sizeof *formats); i++) {
+    for (int i = 0; i < NUM_N_FORMATS; i++) {
         const struct fixture_shape shape = {.L = 1,
                                             .C = 24,
                                             .H = 3,
@@ -135,7 +133,7 @@ TEST(pe_model, masks_leave_zeros_out)
                                             .V = 19,
                                             .T = 7,
                                             .n_samples = 2,
-                                            .format = formats[i]};
+                                            .format = (enum num_format)i};
         check_masks(&shape, &(struct program_fabric){5, 2, 1, 1}, 9);
         check_masks(&shape, &(struct program_fabric){3, 4, 1, 1}, i ? 120 : 40);
     }

@@ -147,7 +147,7 @@ TEST(encoder_params, a_scaled_loss_without_a_format_is_noted)
     static const char note[] = "model.fp16_type: bfloat16 without this key; earlier "
                                "releases took float16";
     struct zoo_params p = params_parsed(scaled);
-    T_EQ(p.model.fp16_type, ZOO_BF16);
+    T_EQ(p.model.fp16_type, NUM_HALF_BF16);
     T_TRUE(params_warn(&p, note));
     zoo_params_fini(&p);
     p = params_parsed(named);

@@ -32,7 +32,7 @@ static void check_default_model(const struct zoo_model *m)
     T_EQ(m->max_position_embeddings, 1024);
     T_EQ(m->position_embedding_type, ZOO_POSITION_LEARNED);
     T_EQ(m->nonlinearity, ZOO_GELU);
-    T_EQ(m->fp16_type, ZOO_BF16);
+    T_EQ(m->fp16_type, NUM_HALF_BF16);
     CU_ASSERT(m->layer_norm_epsilon == 1e-5);
     CU_ASSERT(m->dropout_rate == 0.1 && m->attention_dropout_rate == 0.1);
     CU_ASSERT(m->share_embedding_weights && m->use_ffn_bias && m->use_ffn_bias_in_attention);
@@ -139,7 +139,7 @@ TEST(zoo_params, old_spellings_are_taken_with_a_warning)
                      "     end_learning_rate: 0, decay_steps: 1399998000}]}\n"
                      "runconfig: {save_checkpoint_steps: 7, keep_checkpoint_max: 3,\n"
                      "  is_pretrained_checkpoint: True, use_cs_grad_accum: True}\n"));
-    T_EQ(p.model.fp16_type, ZOO_BF16);
+    T_EQ(p.model.fp16_type, NUM_HALF_BF16);
     CU_ASSERT(p.model.scale_qk_dot_by_layer_idx && !p.optimizer.correct_bias);
     CU_ASSERT(p.optimizer.weight_decay.node[0].initial == 0.1 && p.optimizer.eps == 1e-9);
     CU_ASSERT(p.optimizer.beta1 == 0.8 && p.optimizer.beta2 == 0.999);
@@ -439,7 +439,7 @@ TEST(zoo_params, set_goes_through_the_same_row)
     T_EQ(p.runconfig.profile_end_step, 4);
     T_STR(p.runconfig.model_dir, "./a=b");
     CU_ASSERT(p.optimizer.weight_decay.node[0].initial == 0.3 && p.trace_hash);
-    T_EQ(p.model.fp16_type, ZOO_FP16);
+    T_EQ(p.model.fp16_type, NUM_HALF_FP16);
     zoo_params_fini(&p);
 }
 

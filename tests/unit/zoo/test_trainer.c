@@ -73,7 +73,7 @@ TEST(zoo_trainer, every_part_goes_to_its_place)
     T_EQ(p.phase, 1);
     T_EQ(p.n_phases, 1);
     T_EQ(p.model.hidden_size, 64);
-    CU_ASSERT(p.model.mixed_precision && p.model.fp16_type == ZOO_BF16);
+    CU_ASSERT(p.model.mixed_precision && p.model.fp16_type == NUM_HALF_BF16);
     CU_ASSERT(p.optimizer.beta2 == 0.95 && p.optimizer.adjust_learning_rate.decoder_kernel == 0.25);
     CU_ASSERT(p.optimizer.loss_scaling_factor == ZOO_LOSS_SCALE_DYNAMIC);
     CU_ASSERT(p.optimizer.initial_loss_scale == 1024 && p.optimizer.max_gradient_norm == 1);
