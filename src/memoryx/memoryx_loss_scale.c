@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Loss scaling: a factor on the loss keeps gradients of float16 and cbfloat16 in the range of the
- * format. The mean gradient is divided by it before it is used. */
+/* Loss scaling: a factor on the loss keeps gradients in the range of a format with few exponents;
+ * the table of formats says of which (wsc/num_formats.h). The mean gradient is divided by it before
+ * it is used. */
 #include "memoryx_loss_scale.h"
 
 #include <math.h>
 
 static bool scales(const struct model *model)
 {
-    return model->format == NUM_FP16 || model->format == NUM_CB16;
+    return num_formats[model->format].loss_scaling != NUM_LOSS_UNSCALED;
 }
 
 bool memoryx_scales_dynamically(const struct zoo_params *params, const struct model *model)

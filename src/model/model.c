@@ -307,13 +307,13 @@ static void set_scales(struct model *model, const struct zoo_model *m)
         m->output_logits_alpha / (m->scale_output_logits_by_d ? ratio : sqrt(ratio));
 }
 
-/** precision_opt_level 2, and 1 with cbfloat16, take the softmax in 16 bits. */
+/** The format decides from which precision_opt_level on the softmax has 16 bits. */
 static void set_precision(struct model *model, const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
     const int64_t level = params->runconfig.precision_opt_level;
-    const bool fast = level == 2 || (level == 1 && m->fp16_type == NUM_HALF_CB16);
     model->format = zoo_number_format(m);
+    const bool fast = level >= num_formats[model->format].softmax_level;
     model->softmax_16 = m->mixed_precision && (fast || !m->attention_softmax_fp32);
 }
 

@@ -53,10 +53,9 @@ static bool fp32(const struct zoo_params *p)
     return !p->model.mixed_precision;
 }
 
-/* Formats with short exponents need a scaled loss; fp32 and bfloat16 have long ones. */
 static bool unscaled(const struct zoo_params *p)
 {
-    return fp32(p) || p->model.fp16_type == NUM_HALF_BF16;
+    return num_formats[zoo_number_format(&p->model)].loss_scaling == NUM_LOSS_UNSCALED;
 }
 
 static bool not_dynamic(const struct zoo_params *p)
@@ -371,7 +370,7 @@ static const struct condition conditions[] = {
 #undef ROPE
     {"model.fp16_type", fp32, "mixed_precision is off", NULL},
     {"model.attention_softmax_fp32", fp32, "mixed_precision is off", NULL},
-    {"optimizer.loss_scaling_factor", unscaled, "the format is neither float16 nor cbfloat16", "1"},
+    {"optimizer.loss_scaling_factor", unscaled, "the format needs no loss scaling", "1"},
     {"optimizer.initial_loss_scale", not_dynamic, "no dynamic loss scaling of a 16-bit format",
      NULL},
     {"optimizer.min_loss_scale", not_dynamic, "no dynamic loss scaling of a 16-bit format", NULL},

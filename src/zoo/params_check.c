@@ -97,17 +97,16 @@ static void check_scales_in_32_bits(struct conf_parse *p, const struct zoo_optim
     }
 }
 
-/* cbfloat16 has too few mantissa bits to train without dynamic loss scaling. */
+/* Some formats have too few bits to train with a fixed loss scale. */
 static void check_loss_scaling(struct conf_parse *p, const struct zoo_params *params)
 {
     const char *path = "optimizer.loss_scaling_factor";
-    const struct zoo_model *m = &params->model;
-    const bool needed = m->mixed_precision && m->fp16_type == NUM_HALF_CB16;
-    if (!params->optimizer.optimizer_type || !needed ||
+    const struct num_format_row *format = &num_formats[zoo_number_format(&params->model)];
+    if (!params->optimizer.optimizer_type || format->loss_scaling != NUM_LOSS_DYNAMIC ||
         params->optimizer.loss_scaling_factor == ZOO_LOSS_SCALE_DYNAMIC)
         return;
     conf_diag_error(p->diag, conf_parse_place(p, path, "model.fp16_type"), path,
-                    "cbfloat16 needs dynamic loss scaling; hint: write dynamic");
+                    "%s needs dynamic loss scaling; hint: write dynamic", format->name);
 }
 
 /* Level -1 takes the format of each operation from a table that debug_args names. */

@@ -7,6 +7,7 @@
 
 #include <wsc/zoo_optimizers.h>
 
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -112,12 +113,12 @@ static void check_one_spelling(struct conf_parse *p)
                             "alone");
 }
 
-/* Defaults of the Model Zoo; cbfloat16 has twice the exponents of float16. The greatest factor also
- * bounds the first one. */
+/* Defaults of the Model Zoo, by format. The greatest factor also bounds the first one. */
 struct zoo_loss_scales zoo_loss_scales(const struct zoo_params *params)
 {
     const struct zoo_optimizer *o = &params->optimizer;
-    const double usual = params->model.fp16_type == NUM_HALF_CB16 ? 0x1p31 : 0x1p15;
+    const enum num_format format = num_format_of(params->model.fp16_type);
+    const double usual = ldexp(1, num_formats[format].loss_scale);
     const double initial = o->initial_loss_scale > 0 ? o->initial_loss_scale : usual;
     const double most = o->max_loss_scale > 0 ? o->max_loss_scale : usual;
     return (struct zoo_loss_scales){.first = initial < most ? initial : most,

@@ -56,6 +56,33 @@ TEST(zoo_values, loss_scaling_has_the_bound_of_its_format)
     }
 }
 
+/* The formats with fewer exponent bits than fp32 scale the loss, cbfloat16 dynamically: the key has
+ * an effect with those formats alone, which the format of the model decides. */
+TEST(zoo_values, the_format_decides_on_loss_scaling)
+{
+    static const bool scales[] = {
+        [NUM_HALF_FP16] = true, [NUM_HALF_BF16] = false, [NUM_HALF_CB16] = true};
+    _Static_assert(sizeof scales / sizeof *scales == NUM_N_HALVES, "each format has a row");
+    for (int i = 0; i < 2 * NUM_N_HALVES; i++) {
+        const enum num_format format = num_format_of((enum num_half)(i / 2));
+        const bool mixed = i % 2, factor = mixed && format != NUM_CB16;
+        struct zoo_params p;
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       INPUT "model: {vocab_size: 9, hidden_size: 64, num_heads: 2, "
+                             "mixed_precision: %s, fp16_type: %s}\n"
+                             "optimizer: {optimizer_type: AdamW, learning_rate: 1, "
+                             "loss_scaling_factor: %s}\n",
+                       mixed ? "true" : "false", num_formats[format].name,
+                       factor ? "8" : "dynamic");
+        T_OK(parse(&p, text));
+        T_EQ(zoo_number_format(&p.model), mixed ? format : NUM_FP32);
+        T_EQ(zoo_key_acts(&p, "optimizer.loss_scaling_factor"), mixed && scales[i / 2]);
+        T_EQ(zoo_key_acts(&p, "optimizer.initial_loss_scale"), mixed && scales[i / 2] && !factor);
+        zoo_params_fini(&p);
+    }
+}
+
 /* Without the key a training is evaluated at its end; null and zero ask for no evaluation. */
 TEST(zoo_values, no_evaluation_by_null_or_zero)
 {
