@@ -196,7 +196,7 @@ double cycles_head_norms_gradient(const struct cycles_layout *l)
 
 double cycles_function(enum zoo_nonlinearity f, double exp, double divide)
 {
-#define XX(name, function, operations) operations,
+#define XX(name, word, function, operations) operations,
     static const int operations[ZOO_N_FUNCTIONS] = {ZOO_FUNCTION_MAP(XX)};
 #undef XX
     WSC_CHECK((unsigned)f < ZOO_N_FUNCTIONS, "nonlinearity %d", (int)f);

@@ -30,12 +30,12 @@ struct activation {
         }                                                                                          \
     }
 
-#define XX(name, function, operations) LOOPS(function, num_##function)
+#define XX(name, word, function, operations) LOOPS(word, function)
 ZOO_FUNCTION_MAP(XX)
 #undef XX
 
 static const struct activation activations[ZOO_N_FUNCTIONS] = {
-#define XX(name, function, operations) {function##_row, function##_row_backward},
+#define XX(name, word, function, operations) {word##_row, word##_row_backward},
     ZOO_FUNCTION_MAP(XX)
 #undef XX
 };

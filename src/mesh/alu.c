@@ -56,6 +56,7 @@ float mesh_half_to_float(enum num_half half, uint16_t bits)
         return mesh_##word##_to_float(bits);
         NUM_HALF_MAP(XX)
 #undef XX
+    case NUM_N_HALVES:
     default:
         return 0; /* mesh_create() refuses other formats */
     }

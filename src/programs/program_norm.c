@@ -169,14 +169,14 @@ void programs_norm_gradients(struct programs_grid *g, struct programs_script *s,
         return dy * function(x).slope;                                                             \
     }
 
-#define XX(name, function, operations) MAPS(function, num_##function)
+#define XX(name, word, function, operations) MAPS(word, function)
 ZOO_FUNCTION_MAP(XX)
 #undef XX
 
 static const struct {
     mesh_map_fn forward, backward;
 } functions[ZOO_N_FUNCTIONS] = {
-#define XX(name, function, operations) {function##_map, function##_backward},
+#define XX(name, word, function, operations) {word##_map, word##_backward},
     ZOO_FUNCTION_MAP(XX)
 #undef XX
 };
