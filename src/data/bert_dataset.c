@@ -266,6 +266,7 @@ static void count_labels(const struct job *j, struct data_part *part)
     }
     part->n_tokens += j->make->T;
     part->n_masked += j->make->T - n;
+    part->n_pad += j->make->T - r->n;
 }
 
 static enum wsc_err read_sample(struct job *j, int64_t i, struct data_part *part)

@@ -26,6 +26,7 @@ struct chats {
     struct data_chat chat[2];
     int sides;       /* texts of a sample: 1, or 2 for a pair; 0: not known yet */
     int32_t *sample; /* owned, (n, sides, ROWS, T) */
+    int32_t *n_ids;  /* owned, (n, sides): tokens of a text in its row of inputs */
     int64_t n, room;
 };
 
@@ -81,12 +82,18 @@ static enum wsc_err add_sample(struct chats *c)
         TRY_MEM(sample,
                 wsc_realloc(WSC_MEM_DATA, c->sample, (size_t)(room * size), sizeof *sample));
         c->sample = sample;
+        int32_t *n_ids;
+        TRY_MEM(n_ids,
+                wsc_realloc(WSC_MEM_DATA, c->n_ids, (size_t)(room * c->sides), sizeof *n_ids));
+        c->n_ids = n_ids;
         c->room = room;
     }
     c->made->n_documents++;
     for (int i = 0; i < c->sides; i++) {
         c->made->n_bytes += c->chat[i].n_bytes;
         c->made->n_tokens += c->chat[i].n;
+        c->n_ids[c->n * c->sides + i] =
+            (int32_t)(c->chat[i].n < c->make->T ? c->chat[i].n : c->make->T);
         any = lay_out(c, &c->chat[i], c->sample + c->n * size + (int64_t)i * ROWS * c->make->T) &&
               any;
     }
@@ -138,6 +145,7 @@ static void count_part(const struct chats *c, struct data_part *part)
                 part->n_masked++;
         }
         part->n_tokens += T;
+        part->n_pad += T - c->n_ids[i];
     }
 }
 
@@ -247,5 +255,6 @@ enum wsc_err data_make_chats(const struct data_make *make, const char *name, str
     data_chat_fini(&c.chat[1]);
     data_inputs_fini(&c.inputs);
     wsc_free(c.sample);
+    wsc_free(c.n_ids);
     return rc;
 }

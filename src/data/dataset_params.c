@@ -86,22 +86,24 @@ static void put_processing(FILE *f, const struct data_make *make)
     (void)fprintf(f, "    \"test_split\": %.9g\n  },\n", make->share[DATA_TEST]);
 }
 
-/* Write the counts of one part; every masked token is padding here. */
+/* Write the counts of one part; those of raw text only where they are known. */
 static void put_counts(FILE *f, const struct data_made *made, const struct data_part *part)
 {
     double n = (double)part->n_samples;
     put_count(f, "discarded_files", 0);
     put_count(f, "processed_files", made->n_files);
     put_count(f, "successful_files", made->n_files);
-    put_count(f, "raw_chars_count", part->n_chars);
-    put_count(f, "raw_bytes_count", part->n_bytes);
+    if (part->of_text) put_count(f, "raw_chars_count", part->n_chars);
+    if (part->of_text) put_count(f, "raw_bytes_count", part->n_bytes);
     put_count(f, "num_tokens", part->n_tokens);
-    put_count(f, "num_pad_tokens", part->n_masked);
+    put_count(f, "num_pad_tokens", part->n_pad);
     put_count(f, "num_masked_tokens", part->n_masked);
-    put_count(f, "non_pad_tokens", part->n_tokens - part->n_masked);
+    put_count(f, "non_pad_tokens", part->n_tokens - part->n_pad);
     put_count(f, "loss_valid_tokens", part->n_tokens - part->n_masked);
-    (void)fprintf(f, "  \"average_chars_per_sequence\": %.6g,\n", (double)part->n_chars / n);
-    (void)fprintf(f, "  \"average_bytes_per_sequence\": %.6g,\n", (double)part->n_bytes / n);
+    if (part->of_text) {
+        (void)fprintf(f, "  \"average_chars_per_sequence\": %.6g,\n", (double)part->n_chars / n);
+        (void)fprintf(f, "  \"average_bytes_per_sequence\": %.6g,\n", (double)part->n_bytes / n);
+    }
     (void)fprintf(f, "  \"unigram_entropy_nats\": %.9g\n",
                   data_part_entropy(part, made->vocab_size));
 }
@@ -139,7 +141,7 @@ static void put_params(FILE *f, const void *what)
     put_setup(f, s->make);
     put_processing(f, s->make);
     (void)fprintf(f, "  \"dataset\": {\n    \"pack_sequences\": %s,\n    \"use_vsl\": %s\n  },\n",
-                  s->part->loader ? "false" : "true", s->make->use_vsl ? "true" : "false");
+                  s->part->of_text ? "true" : "false", s->make->use_vsl ? "true" : "false");
     put_features(f, s);
     put_count(f, "n_examples", s->part->n_samples);
     put_count(f, "vocab_size", s->made->vocab_size);

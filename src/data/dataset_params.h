@@ -14,10 +14,13 @@ void data_params_string(FILE *f, const char *text);
 /** Counts of one part, for its data_params.json. */
 struct data_part {
     int64_t first, n_samples;   /**< in the order of samples */
-    int64_t n_tokens, n_masked; /**< positions; those with mask 0 */
-    int64_t n_bytes, n_chars;   /**< of its text; characters of UTF-8 */
-    int64_t *label_count;       /**< by id; owned by make_dataset.c */
-    bool pairs;                 /**< a sample is a chosen and a rejected text */
+    int64_t n_tokens, n_masked; /**< positions; those that are no label: mask 0 */
+    int64_t n_pad;              /**< positions of padding */
+    /** Samples are pieces of a running text, of which bytes and characters of UTF-8 are counted. */
+    bool of_text;
+    int64_t n_bytes, n_chars;
+    int64_t *label_count; /**< by id; owned by make_dataset.c */
+    bool pairs;           /**< a sample is a chosen and a rejected text */
     /** The data loader of an encoder, and its features as JSON; NULL: samples of GPT. */
     const char *loader, *features;
 };

@@ -161,8 +161,10 @@ static enum wsc_err make_buffers(struct job *j)
     j->rows = wsc_alloc_raw(WSC_MEM_DATA, (size_t)j->batch, sample * sizeof *j->rows);
     j->token = wsc_alloc(WSC_MEM_DATA, (size_t)V, sizeof *j->token);
     if (!j->rows || !j->token) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "buffers");
-    for (int p = 0; p < DATA_N_PARTS; p++)
+    for (int p = 0; p < DATA_N_PARTS; p++) {
         TRY_NEW(j->part[p].label_count, WSC_MEM_DATA, V);
+        j->part[p].of_text = true;
+    }
     measure_tokens(j);
     return WSC_OK;
 }
@@ -185,6 +187,7 @@ static void count_places(struct job *j, struct data_part *part, const int32_t *r
         add_text(j, part, rows[t], 1);
     part->n_tokens += j->make->T;
     part->n_masked += j->make->T - n;
+    part->n_pad += j->make->T - n;
 }
 
 /* In plain samples each token is a label once, so the counts of labels give the text. */

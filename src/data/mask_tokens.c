@@ -67,7 +67,8 @@ static int32_t random_token(const struct data_cloze *c, int64_t i)
     return id;
 }
 
-/* First and end of the word that has the piece at @p i. */
+/* First and end of the word that has the piece at @p i. As in the Model Zoo, a word whose beginning
+ * is cut off takes the token before its pieces too, at the beginning of a sample [CLS]. */
 static void word_around(const struct data_cloze *c, const int32_t *ids, int64_t n, int64_t i,
                         int64_t *first, int64_t *end)
 {

@@ -155,6 +155,25 @@ static void check_sample(const struct data_batch *b, int64_t i, bool pair)
     CU_ASSERT(n_masked >= 1 && n_masked <= MOST);
 }
 
+/* The counts in data_params.json are those of the samples; with masks in the files (@p is_static)
+ * these are the labels. */
+static void check_counts(const char *name, const struct data_batch *b, int64_t n, bool is_static)
+{
+    int64_t n_pad = 0, n_labels = 0;
+    for (int64_t i = 0; i < n * T; i++) {
+        n_pad += !b->attends[i];
+        n_labels += b->mask[i];
+    }
+    char command[400];
+    (void)snprintf(command, sizeof command,
+                   "cd %s/%s/train && grep -q '\"num_pad_tokens\": %lld,' data_params.json && "
+                   "(%s grep -q '\"loss_valid_tokens\": %lld,' data_params.json) && "
+                   "! grep -q raw_ data_params.json",
+                   test_tmpdir(), name, (long long)n_pad, is_static ? "" : "!",
+                   (long long)n_labels);
+    CU_ASSERT_EQUAL(system(command), 0);
+}
+
 TEST(bert_data, each_loader_gets_masked_samples)
 {
     static const struct {
@@ -176,6 +195,7 @@ TEST(bert_data, each_loader_gets_masked_samples)
         const int64_t n = read_all(name, "train", row[k].samples, row[k].pairs, &b);
         T_EQ(n, made.n_samples[DATA_TRAIN]);
         CU_ASSERT(n > 30); /* several files */
+        check_counts(name, b, n, row[k].samples != ZOO_SAMPLES_CSV_DYNAMIC);
         int64_t n_random = 0;
         for (int64_t i = 0; i < n; i++) {
             check_sample(b, i, row[k].pairs);

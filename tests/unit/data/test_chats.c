@@ -91,6 +91,14 @@ static void read_sample(const char *dir, struct data_batch **batch)
     data_source_close(&source);
 }
 
+/* A line of the description of a dataset. */
+static bool describes(const char *dir, const char *line)
+{
+    char command[200];
+    (void)snprintf(command, sizeof command, "grep -qF '%s' %s/train/data_params.json", line, dir);
+    return system(command) == 0;
+}
+
 /* "hi\nyo\n" of the plain template: the answer and its newline are learned, where they are labels.
  */
 TEST(chats, answers_alone_are_learned)
@@ -109,6 +117,13 @@ TEST(chats, answers_alone_are_learned)
     CU_ASSERT(!memcmp(b->mask, expected, sizeof expected));
     CU_ASSERT(b->input_ids[3] == 'y' && b->labels[2] == 'y' && b->labels[4] == '\n');
     CU_ASSERT(b->input_ids[6] == 7);
+    /* 6 of 24 positions have tokens, of which 3 are learned. */
+    CU_ASSERT(describes(dir, "\"num_pad_tokens\": 18,"));
+    CU_ASSERT(describes(dir, "\"non_pad_tokens\": 6,"));
+    CU_ASSERT(describes(dir, "\"num_masked_tokens\": 21,"));
+    CU_ASSERT(describes(dir, "\"loss_valid_tokens\": 3,"));
+    CU_ASSERT(describes(dir, "\"pack_sequences\": false"));
+    CU_ASSERT(!describes(dir, "raw_bytes_count") && !describes(dir, "per_sequence"));
     data_batch_destroy(&b);
     remove_all(dir);
 }
