@@ -61,41 +61,51 @@ TEST(useful_flop, a_training_has_those_of_dense_gradients)
     T_NEAR(third.mfu / (third.useful_flop_per_token * third.tokens_per_s * per_flop), 1, 1e-9);
 }
 
+/* The N_SWEPT rows of a sweep over sparsities on one system, of dense weights and of 0.9; the
+ * caller frees them. */
+enum { N_SWEPT = 2 };
+static struct scaling_variant *swept(struct small_config *config)
+{
+    struct scaling_values values;
+    struct scaling_variant *variant = NULL;
+    const struct scaling_model model = {"small", &config->params};
+    const int64_t systems = 1;
+    const struct scaling_sweep sweep = {.model = &model,
+                                        .n_models = 1,
+                                        .num_csx = &systems,
+                                        .n_counts = 1,
+                                        .global_batch = 6,
+                                        .cluster = &config->cluster};
+    int n = 0;
+    T_OK(scaling_values_parse(&values, "sparsity=0.9"));
+    T_OK(scaling_vary(&sweep, &values, &variant, &n));
+    CU_ASSERT_FATAL(n == N_SWEPT);
+    return variant;
+}
+
 /* A sweep over sparsities keeps the updates of RigL and SET. */
 TEST(useful_flop, a_sweep_over_sparsities_keeps_the_algorithm)
 {
     static const char *const algorithm[] = {"rigl", "set"};
     for (int i = 0; i < 2; i++) {
         struct small_config config;
-        struct scaling_values values;
-        struct scaling_variant *variant = NULL;
         struct scaling_row row;
         char text[160];
         const char *const sets[] = {text, "cluster.jitter=0",
                                     "cluster.stream.mask_rate=1e4 params/s", NULL};
-        const int64_t systems = 1;
-        int n = 0;
         (void)snprintf(text, sizeof text,
                        "sparsity={algorithm: %s, sparsity: 0.9, drop_fraction: 0.3, "
                        "update: {freq: 3}}",
                        algorithm[i]);
         T_OK(small_config_init(&config, 1, sets));
         const struct scaling_model model = {"small", &config.params};
-        const struct scaling_sweep sweep = {.model = &model,
-                                            .n_models = 1,
-                                            .num_csx = &systems,
-                                            .n_counts = 1,
-                                            .global_batch = 6,
-                                            .cluster = &config.cluster};
         T_OK(scaling_point(&model, &config.cluster, 1, 6, &row));
-        T_OK(scaling_values_parse(&values, "sparsity=0.9"));
-        T_OK(scaling_vary(&sweep, &values, &variant, &n));
-        CU_ASSERT_FATAL(n == 2);
+        struct scaling_variant *variant = swept(&config);
         T_EQ(variant[1].row[0].step_time_ps, row.step_time_ps);
         T_EQ(variant[1].row[0].n_steps, row.n_steps);
         T_NEAR(variant[1].row[0].useful_flop_per_token, row.useful_flop_per_token, 0);
         T_EQ(variant[0].row[0].n_steps, 1); /* dense weights */
-        scaling_variants_free(&variant, n);
+        scaling_variants_free(&variant, N_SWEPT);
         small_config_fini(&config);
     }
 }
@@ -104,24 +114,11 @@ TEST(useful_flop, a_sweep_over_sparsities_keeps_the_algorithm)
 static void swept_row(const char *sparsity, struct scaling_row *row)
 {
     struct small_config config;
-    struct scaling_values values;
-    struct scaling_variant *variant = NULL;
     const char *const sets[] = {sparsity, "cluster.jitter=0", NULL};
-    const int64_t systems = 1;
-    int n = 0;
     T_OK(small_config_init(&config, 1, sets));
-    const struct scaling_model model = {"small", &config.params};
-    const struct scaling_sweep sweep = {.model = &model,
-                                        .n_models = 1,
-                                        .num_csx = &systems,
-                                        .n_counts = 1,
-                                        .global_batch = 6,
-                                        .cluster = &config.cluster};
-    T_OK(scaling_values_parse(&values, "sparsity=0.9"));
-    T_OK(scaling_vary(&sweep, &values, &variant, &n));
-    CU_ASSERT_FATAL(n == 2);
+    struct scaling_variant *variant = swept(&config);
     *row = variant[1].row[0];
-    scaling_variants_free(&variant, n);
+    scaling_variants_free(&variant, N_SWEPT);
     small_config_fini(&config);
 }
 
