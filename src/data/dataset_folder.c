@@ -32,7 +32,7 @@ static bool is_dot(const char *name)
  * its work folder. */
 static bool is_our_name(const char *name)
 {
-    static const char *const fixed[] = {MARK,     UNFINISHED_MARK, REQUEST,    REQUEST ".tmp",
+    static const char *const fixed[] = {MARK,     UNFINISHED_MARK, REQUEST,    (REQUEST ".tmp"),
                                         "state",  "state.tmp",     "meta.dat", "meta.dat.tmp",
                                         "tokens", "samples"};
     static const char prefix[] = "data-";

@@ -432,11 +432,12 @@ enum wsc_err job_write_performance(struct job_state *s, bool show)
     TRY(job_find_fault_costs(s));
     const struct job_performance p = performance(s);
     TRY(job_performance_write(s->job->params->runconfig.model_dir, &p));
-    if (!show || s->job->no_tables) return WSC_OK;
-    if (s->result.n_kernels && !s->job->json)
+    const bool tables = !s->job->no_tables && !s->job->json;
+    if (!show) return WSC_OK;
+    if (s->result.n_kernels && tables)
         TRY(job_kernels_print(s->result.kernel, s->result.n_kernels));
-    if (s->result.n_carried && !s->job->json) TRY(job_payload_print(&p.payload));
-    if (s->result.n_faults && !s->job->json)
+    if (s->result.n_carried && !s->job->json) TRY(job_payload_print(&p.payload, tables));
+    if (s->result.n_faults && tables)
         TRY(job_fault_costs_print(s->result.fault, s->result.n_faults));
     return s->job->json ? job_performance_print(&p) : WSC_OK;
 }

@@ -92,11 +92,11 @@ static enum wsc_err print_sparse(const struct job_payload *p)
     return rc;
 }
 
-enum wsc_err job_payload_print(const struct job_payload *p)
+enum wsc_err job_payload_print(const struct job_payload *p, bool table)
 {
     if (!total_of(p, false).dense_gradients) return WSC_OK; /* no step was run */
     say_gradients(p);
-    return p->sparse ? print_sparse(p) : WSC_OK;
+    return table && p->sparse ? print_sparse(p) : WSC_OK;
 }
 
 static void add_counts(struct out_json *j, const struct stream_carried *c)

@@ -16,9 +16,9 @@ struct job_payload {
 };
 /** Log the bytes of sparse weights beside dense ones, after passes without gradients. */
 void job_payload_log(const struct job_payload *p);
-/** Log the gradients of all links beside the least; print the totals of sparse weights on stdout.
- */
-enum wsc_err job_payload_print(const struct job_payload *p) WSC_CHECKED;
+/** Log the gradients of all links beside the least; with @p table print the totals of sparse
+ *  weights on stdout. */
+enum wsc_err job_payload_print(const struct job_payload *p, bool table) WSC_CHECKED;
 /** Add the object "payload" with totals and every link. */
 void job_payload_json(struct out_json *j, const struct job_payload *p);
 #endif
