@@ -389,9 +389,11 @@ struct candidates {
     struct candidate list[MAX_LANES * MAX_SLICES];
 };
 
-/** Cycles in which the kept activations of a step leave the wafer and come back. */
+/** Cycles in which the kept activations of a step leave the wafer and come back; 0 where a working
+ *  set spills, which not every block moves twice. */
 static double spilled_cycles(const struct task *task, const struct cycles_plan *p)
 {
+    if (task->excess) return 0;
     const double bytes = (double)p->spill_bytes_per_sequence * (double)task->share;
     return 2 * hw_spill_cycles(task->hw, bytes);
 }

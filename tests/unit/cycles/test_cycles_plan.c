@@ -216,6 +216,24 @@ TEST(plan, a_given_micro_batch_that_fits_spills_no_working_set)
     }
 }
 
+/* What exceeds the memory in an evaluation moves once, not forward and backward: the plan is the
+ * fastest of all numbers of lanes all the same. */
+TEST(plan, of_an_evaluation_that_spills_is_the_fastest)
+{
+    enum { SHARE = 600, MOST = 24 };
+    struct rig r;
+    struct cycles_plan best, p;
+    rig_open(&r, case_13b, HW_STREAM_BLOCK);
+    struct cycles_asked asked = {.micro_batch = SHARE};
+    T_OK(cycles_plan_wafer(&best, &r.hw, r.model, SHARE, &asked, false, NULL));
+    CU_ASSERT(best.spill_bytes_per_sequence > 0);
+    for (asked.lanes = 1; asked.lanes <= MOST; asked.lanes++) {
+        T_OK(cycles_plan_wafer(&p, &r.hw, r.model, SHARE, &asked, false, NULL));
+        CU_ASSERT(best.step_cycles <= p.step_cycles);
+    }
+    model_destroy(&r.model);
+}
+
 /* The planner's micro-batch against every number of micro-batches that a user can ask for. One
  * smaller than the largest of its kind can be faster by the rounding of sizes on PEs. */
 static void is_as_fast_as_each_given_one(const struct rig *r, int64_t share)
