@@ -338,6 +338,15 @@ TEST(checkpoints, a_copied_checkpoint_keeps_no_lines_of_lost_steps)
     T_EQ(lines_of(copy), 3);
 }
 
+/* The run has copied @p n_kept lines to earlier.@p folder of @p dir, and says so. */
+static void check_copied(const char *dir, const char *says, int folder, int n_kept)
+{
+    char name[40];
+    (void)snprintf(name, sizeof name, "/earlier.%d\n", folder);
+    CU_ASSERT(strstr(says, " is of another checkpoint_name") && strstr(says, name));
+    CU_ASSERT(spawn_ok("test $(wc -l <%s/earlier.%d/metrics.jsonl) -eq %d", dir, folder, n_kept));
+}
+
 /* Lines of a training with another checkpoint_name, whether the next one begins at step 0 or at its
  * own checkpoint, are copied before they are dropped; a training that resumes loses none. */
 TEST(checkpoints, lines_of_another_checkpoint_name_are_kept)
@@ -353,17 +362,11 @@ TEST(checkpoints, lines_of_another_checkpoint_name_are_kept)
     const char *dir = job_path("names");
     for (int i = 0; i < (int)(sizeof row / sizeof *row); i++) {
         struct spawn_result r;
-        char folder[40];
-        (void)snprintf(folder, sizeof folder, "/earlier.%d\n", row[i].folder);
         spawn_run(&r, "%s --set runconfig.checkpoint_steps=3 %s --model_dir %s", job_tiny(),
                   row[i].options, dir);
         T_EQ(r.status, 0);
         T_EQ(strstr(r.err, "metrics.jsonl was copied to ") != NULL, row[i].folder > 0);
-        if (row[i].folder) {
-            CU_ASSERT(strstr(r.err, " is of another checkpoint_name") && strstr(r.err, folder));
-            CU_ASSERT(spawn_ok("test $(wc -l <%s/earlier.%d/metrics.jsonl) -eq %d", dir,
-                               row[i].folder, row[i].n_kept));
-        }
+        if (row[i].folder) check_copied(dir, r.err, row[i].folder, row[i].n_kept);
         spawn_free(&r);
     }
     CU_ASSERT(spawn_ok("test ! -e %s/earlier.3", dir));

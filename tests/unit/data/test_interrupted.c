@@ -105,7 +105,7 @@ static void check_second_text(bool encoder)
     const char *first = put_documents("loan"), *second = put_documents("anst");
     const char *out = case_path(encoder ? "encoder" : "gpt");
     const char *straight = case_path(encoder ? "encoder_straight" : "gpt_straight");
-    struct data_made made;
+    struct data_made made = {0};
     char path[2][400];
     CU_ASSERT(interrupted(first, out, encoder, (struct stop){"samples", 2 * PER_FILE + 1, 0}));
     (void)snprintf(path[0], sizeof path[0], "%s/train.tmp/data-00001.h5", out);
