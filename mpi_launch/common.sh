@@ -421,15 +421,15 @@ run_in_slurm_job() { # HOME OPTION...
     run_with_restarts "$number" $mpirun -n "$ranks" "$program" run --run_id "$id" "$@"
     [ -n "${SLURM_JOB_ID:-}" ] || return 0
     # The number of the last task of an array stands for all of its tasks.
-    task=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
-    task=${task:-$SLURM_JOB_ID}
+    slurm_job=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
+    slurm_job=${slurm_job:-$SLURM_JOB_ID}
     comes_back "$status" || return 0
-    scontrol requeue "$task" && exit 0
+    scontrol requeue "$slurm_job" && exit 0
 }
 
 # Was the job cancelled while it stopped for another reason?  It gets the same signals at its limit.
 was_cancelled() {
-    case $(scontrol --oneliner show job "$task" 2>/dev/null) in
+    case $(scontrol --oneliner show job "$slurm_job" 2>/dev/null) in
     *" Reason=TimeLimit "*) return 1 ;;
     *" JobState=CANCELLED "* | *" JobState=COMPLETING "*) return 0 ;;
     *) return 1 ;;

@@ -450,9 +450,10 @@ TEST(launch, a_sweep_lists_trainings_that_are_complete)
     for (int i = 0; i < (int)(sizeof end / sizeof *end); i++) {
         struct spawn_result r;
         (void)snprintf(environment, sizeof environment,
-                       "SLURM_SUBMIT_DIR=$PWD SLURM_ARRAY_TASK_ID=%d MPIRUN_STATUS=%s", end[i].task,
-                       end[i].status);
-        T_EQ(launch(environment, command, NULL), end[i].status[0] - '0');
+                       "SLURM_SUBMIT_DIR=$PWD SLURM_JOB_ID=9 SLURM_ARRAY_JOB_ID=7 "
+                       "SLURM_ARRAY_TASK_ID=%d MPIRUN_STATUS=%s",
+                       end[i].task, end[i].status);
+        T_EQ(launch(environment, command, NULL), 0);
         spawn_run(&r, "sed 1d '%s/sweep.csv' 2>/dev/null | cut -d, -f1 | tr -d '\n'", out);
         T_STR(r.out, end[i].rows);
         spawn_free(&r);
