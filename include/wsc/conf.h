@@ -281,6 +281,13 @@ enum {
 /** A list of struct conf_choice initializers as the `choices` of a row, with its end. */
 #define CONF_CHOICES(...) ((const struct conf_choice[]){__VA_ARGS__, {NULL, 0}})
 
+/** What a checkpoint of a run with another value of a key of a params file is. */
+enum conf_past {
+    CONF_PAST_BY_SECTION, /**< a key of `model`: MODEL, any other: NOTHING */
+    CONF_PAST_NOTHING,    /**< no other one: its work is done, or it changes no training */
+    CONF_PAST_TRAINING,   /**< one of another training: a warning */
+    CONF_PAST_MODEL       /**< one of another model, whose weights mean something else: an error */
+};
 struct conf_parse;
 struct conf_layout;
 /** One row of a table, the full description of a key. Members without an initializer are 0: status
@@ -308,6 +315,8 @@ struct conf_key {
     bool positive;       /**< > 0 instead of >= min */
     bool below_max;      /**< < max instead of <= max */
     bool no_time;        /**< no value of it changes the virtual time of a step */
+    bool no_values;      /**< no value of it changes a loss or weight of a training */
+    enum conf_past past; /**< what a checkpoint of a run with another value is */
     uint32_t kinds;      /**< kinds of the section that have the key, one bit each; 0: all kinds */
     uint32_t readers;    /**< code that reads the value, one bit each, in tables with readers */
     /** Default in the form of a value of the file; "=path" copies the value of an earlier row of

@@ -76,6 +76,18 @@ struct hw_fault {
     double amount;
     char text[HW_FAULT_TEXT_BYTES]; /**< the fault in the syntax of `--fault` */
 };
+/** What other modules must know of a kind of fault: bits. */
+enum hw_fault_trait {
+    /** Sampled in each step, so that equal steps take different times. */
+    HW_FAULT_IS_SAMPLED = 1,
+    /** What is lost stays lost and cannot be lost again. */
+    HW_FAULT_IS_FOREVER = 2,
+    /** A shard has lost its memory: the run goes back to the last checkpoint.  Over with the step
+     *  in which it begins, and not met again when that step is repeated. */
+    HW_FAULT_LOSES_MEMORY = 4
+};
+/** Has the kind of @p fault the trait? */
+bool hw_fault_has(const struct hw_fault *fault, enum hw_fault_trait trait);
 /** The key of @p place in machine files: "wafer", "node" or "shard"; static. */
 const char *hw_place_name(enum hw_place place);
 

@@ -686,6 +686,9 @@ void zoo_params_fini(struct zoo_params *params);
 enum wsc_err zoo_params_dump(const struct zoo_params *params, char **text) WSC_CHECKED;
 /** Hash, 52 bits, of the params that decide the values of a step, without folders. WSC_NOMEM. */
 enum wsc_err zoo_training_hash(const struct zoo_params *params, int64_t *hash) WSC_CHECKED;
+/** Does @p line, one of zoo_params_dump(), have a key that changes no value of a training
+ *  (conf_key.no_values)?  Keys are known by their last name. */
+bool zoo_changes_no_values(const char *line);
 /** Text attribute of a checkpoint: zoo_past_lines() of the params of its run. */
 #define ZOO_PAST "wsc.params"
 /** Write the params that decide the meaning of the weights and the samples already seen, one line

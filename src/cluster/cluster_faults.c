@@ -56,7 +56,8 @@ static enum wsc_err check_trees(struct cluster *c)
     enum wsc_err rc = WSC_OK;
     for (int i = 0; i < n && !rc; i++) {
         struct stream_topology *t = NULL;
-        if (event[i].fault->kind != HW_FAULT_LOST_NODE) continue;
+        const struct hw_fault *f = event[i].fault;
+        if (f->place != HW_PLACE_NODE || !hw_fault_has(f, HW_FAULT_IS_FOREVER)) continue;
         hw_faults_move(c->faults, event[i].first_step);
         rc = tree_of_step(c, &t);
         stream_topology_destroy(&t);
@@ -115,7 +116,7 @@ enum wsc_err cluster_faults_enter(struct cluster *c, int64_t step, struct cluste
         TRY(stream_net_form(c->net, t));
     }
     for (int i = 0; (event = hw_faults_new(c->faults, i)); i++)
-        change->memory_lost |= event->fault->kind == HW_FAULT_LOST_SHARD;
+        change->memory_lost |= hw_fault_has(event->fault, HW_FAULT_LOSES_MEMORY);
     change->recovery_ps = hw_recovery_ps(&c->hw, shard_bytes(c));
     if (change->recovery_ps && !change->memory_lost) recover(c, change->recovery_ps);
     return WSC_OK;

@@ -103,7 +103,7 @@ static bool comes_back(const struct walk *w)
     const struct hw_event *event = hw_faults_events(w->cluster->faults, &n);
     const int64_t reached = hw_faults_reached(w->cluster->faults);
     for (int i = 0; i < n; i++)
-        if (event[i].fault->kind == HW_FAULT_LOST_SHARD && event[i].first_step > reached &&
+        if (hw_fault_has(event[i].fault, HW_FAULT_LOSES_MEMORY) && event[i].first_step > reached &&
             event[i].first_step <= w->result->end_reached_step)
             return true;
     return false;

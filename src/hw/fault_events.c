@@ -3,9 +3,9 @@
  * a place, a first step and an end: at a fixed step, or after geometrically distributed waiting
  * times (inversion of a counter-based random number, so that every rank samples the same events).
  * For each step the list of events in force answers what a wafer or link suffers.  A kind of fault
- * is a row of the table `effect`: how several at one place combine, and the recovery time; its name
- * and keys are the row of the same kind in fault_keys.c.  The cluster module moves from step to
- * step. */
+ * is a row of the table `effect`: how several at one place combine, the recovery time, its traits;
+ * its name and keys are the row of the same kind in fault_keys.c.  The cluster module moves from
+ * step to step. */
 #include "fault_events.h"
 
 #include <wsc/check.h>
@@ -64,18 +64,33 @@ static int64_t recover_shard(const struct hw_machine *c, int64_t shard_bytes)
 static const struct effect {
     double none; /* value without a fault */
     double (*join)(double a, double b);
-    bool forever; /* what is lost stays lost and cannot be lost again */
-    bool moment;  /* ends with the step in which it begins */
     int64_t (*recover)(const struct hw_machine *c, int64_t shard_bytes); /* NULL: nothing to do */
-} effect[HW_N_FAULT_KINDS] = {[HW_FAULT_STRAGGLER] = {1, multiply, false, false, NULL},
-                              [HW_FAULT_JITTER] = {0, add_squares, false, false, NULL},
-                              [HW_FAULT_LOST_WAFER] = {0, count, true, false, recover_wafer},
-                              [HW_FAULT_SLOW_LINK] = {1, multiply, false, false, NULL},
-                              [HW_FAULT_LOSSY_LINK] = {0, add_losses, false, false, NULL},
-                              [HW_FAULT_LOST_PLANES] = {0, add, false, false, NULL},
-                              [HW_FAULT_LOST_NODE] = {0, count, true, false, recover_node},
-                              [HW_FAULT_LOST_SHARD] = {0, count, false, true, recover_shard},
-                              [HW_FAULT_SLOW_INPUT] = {1, multiply, false, false, NULL}};
+    unsigned traits;                                                     /* enum hw_fault_trait */
+} effect[HW_N_FAULT_KINDS] = {
+    [HW_FAULT_STRAGGLER] = {.none = 1, .join = multiply},
+    [HW_FAULT_JITTER] = {.none = 0, .join = add_squares, .traits = HW_FAULT_IS_SAMPLED},
+    [HW_FAULT_LOST_WAFER] = {.none = 0,
+                             .join = count,
+                             .recover = recover_wafer,
+                             .traits = HW_FAULT_IS_FOREVER},
+    [HW_FAULT_SLOW_LINK] = {.none = 1, .join = multiply},
+    [HW_FAULT_LOSSY_LINK] = {.none = 0, .join = add_losses, .traits = HW_FAULT_IS_SAMPLED},
+    [HW_FAULT_LOST_PLANES] = {.none = 0, .join = add},
+    [HW_FAULT_LOST_NODE] = {.none = 0,
+                            .join = count,
+                            .recover = recover_node,
+                            .traits = HW_FAULT_IS_FOREVER},
+    [HW_FAULT_LOST_SHARD] = {.none = 0,
+                             .join = count,
+                             .recover = recover_shard,
+                             .traits = HW_FAULT_LOSES_MEMORY},
+    [HW_FAULT_SLOW_INPUT] = {.none = 1, .join = multiply},
+};
+
+bool hw_fault_has(const struct hw_fault *fault, enum hw_fault_trait trait)
+{
+    return effect[fault->kind].traits & (unsigned)trait;
+}
 
 /* Places by enum hw_place, in the words of messages. */
 static const char *const place_title[HW_N_PLACES] = {"wafer", "SwarmX node", "MemoryX shard"};
@@ -123,7 +138,7 @@ static int64_t sample_wait(const struct hw_faults *f, int i, int place, uint64_t
 /* The first step after a fault that begins with step @p first. */
 static int64_t end_of(const struct hw_fault *fault, int64_t first)
 {
-    if (effect[fault->kind].moment) return first + 1;
+    if (hw_fault_has(fault, HW_FAULT_LOSES_MEMORY)) return first + 1;
     return fault->steps ? first + fault->steps : INT64_MAX;
 }
 
@@ -191,10 +206,11 @@ static enum wsc_err lose_once(struct hw_faults *f)
         const int of = (int)e.fault->place;
         bool gone = false;
         for (int k = 0; k < kept && !gone; k++)
-            gone = effect[f->event[k].fault->kind].forever && same_part(&f->event[k], &e);
+            gone =
+                hw_fault_has(f->event[k].fault, HW_FAULT_IS_FOREVER) && same_part(&f->event[k], &e);
         if (gone) continue;
         f->event[kept++] = e;
-        if (effect[e.fault->kind].forever && ++lost[of] == f->scope.n_places[of])
+        if (hw_fault_has(e.fault, HW_FAULT_IS_FOREVER) && ++lost[of] == f->scope.n_places[of])
             return wsc_err_hint(
                 WSC_RAISE(WSC_CONFIG, "fault %s: the last %s would be lost at step %lld",
                           e.fault->text, place_title[of], (long long)e.first_step + 1),
@@ -286,7 +302,7 @@ void hw_faults_move(struct hw_faults *f, int64_t step)
     for (int i = 0; i < f->n && f->event[i].first_step <= f->reached; i++) {
         const struct hw_event *e = &f->event[i];
         const bool lasts = e->first_step <= step && e->end_step > step;
-        if (lasts || effect[e->fault->kind].forever) f->now[f->n_now++] = e;
+        if (lasts || hw_fault_has(e->fault, HW_FAULT_IS_FOREVER)) f->now[f->n_now++] = e;
     }
 }
 

@@ -42,7 +42,7 @@ static int64_t count_events(const struct job_state *s, const struct hw_fault *fa
     int64_t count = 0;
     const struct hw_event *event = hw_faults_events(s->cluster->faults, &n);
     const int64_t reached = hw_faults_reached(s->cluster->faults);
-    const bool once = fault->kind == HW_FAULT_LOST_SHARD;
+    const bool once = hw_fault_has(fault, HW_FAULT_LOSES_MEMORY);
     for (int i = 0; i < n; i++) {
         const struct hw_event *e = &event[i];
         if (e->fault != fault || (e->first_step >= s->at.step && e->first_step > reached)) continue;

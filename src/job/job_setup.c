@@ -228,7 +228,8 @@ static const struct hw_event *goes_before(const struct job_state *s, int64_t ste
     const struct hw_event *event = hw_faults_events(s->cluster->faults, &n);
     for (int i = 0; i < n; i++) {
         const int64_t at = event[i].first_step;
-        if (event[i].fault->kind != HW_FAULT_LOST_SHARD || at < s->run.first_step) continue;
+        if (!hw_fault_has(event[i].fault, HW_FAULT_LOSES_MEMORY) || at < s->run.first_step)
+            continue;
         if (at <= s->at.reached_step) continue;
         *back = cluster_checkpoint_before(&s->job->params->runconfig, s->run.origin_step, at);
         if (*back < step) return event + i;
@@ -271,7 +272,7 @@ static void warn_of_faults(const struct job_state *s)
     const struct hw_machine *machine = s->job->cluster;
     for (int i = 0; i < machine->faults.n && comm_rank(s->comm) == 0; i++) {
         const struct hw_fault *f = &machine->faults.item[i];
-        if (f->from > 1 || f->kind == HW_FAULT_LOST_SHARD)
+        if (f->from > 1 || hw_fault_has(f, HW_FAULT_LOSES_MEMORY))
             WSC_WARNING("fault %s: without effect: a run that does not train has the faults of "
                         "step 1 alone, and restores no shard",
                         f->text);

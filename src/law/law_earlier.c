@@ -16,22 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Keys that change no loss, only time, messages and files. */
-static const char *const free_key[] = {"micro_batch_size:",
-                                       "num_workers:",
-                                       "num_workers_per_csx:",
-                                       "num_csx:",
-                                       "num_wgt_servers:",
-                                       "num_act_servers:",
-                                       "model_dir:",
-                                       "log_steps:",
-                                       "checkpoint_steps:",
-                                       "max_checkpoints:",
-                                       "save_initial_checkpoint:",
-                                       "recompute:",
-                                       "log_summaries:",
-                                       "compute_eval_metrics:"};
-
 /* A position in a text of params. */
 struct place {
     const char *at; /* beginning of a line, or the end of the text */
@@ -41,13 +25,6 @@ struct place {
 static bool has_key(const char *line, const char *key)
 {
     return !strncmp(line + strspn(line, " "), key, strlen(key));
-}
-
-static bool is_free(const char *line)
-{
-    for (size_t i = 0; i < sizeof free_key / sizeof *free_key; i++)
-        if (has_key(line, free_key[i])) return true;
-    return false;
 }
 
 static void next_line(struct place *p)
@@ -69,7 +46,7 @@ static size_t next_key(struct place *p)
 
 static void skip_free(struct place *p)
 {
-    while (is_free(p->at))
+    while (zoo_changes_no_values(p->at))
         next_line(p);
 }
 

@@ -107,10 +107,8 @@ bool scaling_changes_masks(const struct zoo_sparsities *s)
 bool scaling_is_noisy(const struct hw_machine *cluster)
 {
     bool noisy = cluster->effects.jitter && (cluster->jitter > 0 || cluster->jitter_stage > 0);
-    for (int i = 0; i < cluster->faults.n && !noisy; i++) {
-        const enum hw_fault_kind kind = cluster->faults.item[i].kind;
-        noisy = kind == HW_FAULT_JITTER || kind == HW_FAULT_LOSSY_LINK;
-    }
+    for (int i = 0; i < cluster->faults.n && !noisy; i++)
+        noisy = hw_fault_has(&cluster->faults.item[i], HW_FAULT_IS_SAMPLED);
     return noisy;
 }
 
@@ -270,7 +268,7 @@ enum wsc_err scaling_refuse_passing_faults(const struct hw_machine *cluster)
     for (int i = 0; i < cluster->faults.n; i++) {
         const struct hw_fault *f = &cluster->faults.item[i];
         const bool always = f->from == 1 && !f->steps && !(f->rate > 0);
-        if (always && f->kind != HW_FAULT_LOST_SHARD) continue;
+        if (always && !hw_fault_has(f, HW_FAULT_LOSES_MEMORY)) continue;
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                       "fault %s: a prediction looks at a step like all others",
                                       f->text),

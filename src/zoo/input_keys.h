@@ -17,25 +17,26 @@
     {AT(#in ".data_subset", in), SPECIAL(data_subset), NULLABLE, DEFAULT("null"),                  \
      .form = "ranges such as 0.0-0.5,0.8-1.0",                                                     \
      DOC("fractions of data_dir that are used; null: all")},                                       \
-    {FIELD(in.num_samples), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),                   \
+    {FIELD(in.num_samples), INT, PAST(TRAINING), NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),   \
      DOC("samples of an epoch; null: each once")},                                                 \
-    {FIELD(in.use_vsl), BOOL, DEFAULT("false"),                                                    \
-     DOC("samples hold several texts, which do not see each other")},          \
-    {FIELD(in.batch_size), INT, REQUIRED, RANGE(1, MAX_SAMPLES),                                   \
+    {FIELD(in.use_vsl), BOOL, PAST(TRAINING), DEFAULT("false"),                                    \
+     DOC("samples hold several texts, which do not see each other")},                              \
+    {FIELD(in.batch_size), INT, PAST(TRAINING), REQUIRED, RANGE(1, MAX_SAMPLES),                   \
      DOC("global batch in sequences, shared by the systems")},                                     \
-    {AT(#in ".micro_batch_size", in), SPECIAL(micro_batch), DEFAULT("auto"),                       \
+    {AT(#in ".micro_batch_size", in), SPECIAL(micro_batch), NO_VALUES, DEFAULT("auto"),            \
      .form = "whole number, auto, null, explore or {explore: {min, max}}",                         \
      DOC("sequences that one system computes at a time; null: its whole share; explore: of "       \
          "training, print the speed of every size and stop")},                                     \
-    {FIELD(in.shuffle), BOOL, DEFAULT("false"), DOC("permute the samples in every epoch")},        \
-    {FIELD(in.shuffle_seed), INT, NULLABLE, DEFAULT("0"), RANGE(-DBL_MAX, DBL_MAX),                \
+    {FIELD(in.shuffle), BOOL, PAST(TRAINING), DEFAULT("false"),                                    \
+     DOC("permute the samples in every epoch")},                                                   \
+    {FIELD(in.shuffle_seed), INT, PAST(TRAINING), NULLABLE, DEFAULT("0"), RANGE(-DBL_MAX, DBL_MAX),\
      DOC("seed of that permutation")},                                                             \
     {FIELD(in.repeat), BOOL, DEFAULT("true"), DOC("start again after the last sample")},           \
     {FIELD(in.drop_last), BOOL, DEFAULT("true"), DOC("leave out a last incomplete batch")},        \
     {FIELD(in.max_sequence_length), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),             \
      DOC("tokens per sample, which corpus files need; null: max_position_embeddings")},            \
     {AT(#in ".data_transforms", in), SPECIAL(transforms), .form = "list of maps with a name",      \
-     DOC("add_sink_tokens: num_sink_tokens times sink_token_id before every sample")},         \
+     DOC("add_sink_tokens: num_sink_tokens times sink_token_id before every sample")},             \
     {FIELD(in.tgt_max_sequence_length), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),         \
      DOC("seq2seq: tokens of a target")},                                                          \
     {KEY(#in ".tgt_vocab_file"), NO_EFFECT, DOC("the loader has vocab_file for targets too")},     \
@@ -46,15 +47,15 @@
     {KEY(#in ".pack_sequences"), ONLY(OFF), DOC("several documents in a sequence")},               \
     {KEY(#in ".num_documents_to_concatenate"), NO_EFFECT, DOC("pack_sequences only")},             \
     {KEY(#in ".dynamic_loss_weight"), NO_EFFECT, DOC("model.mlm_loss_scaling says it")},           \
-    {FIELD(in.num_workers), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1024),                           \
+    {FIELD(in.num_workers), INT, NO_VALUES, NULLABLE, DEFAULT("0"), RANGE(0, 1024),                \
      DOC("loader processes of each input worker, for virtual time; 0: the worker itself loads")},  \
     {FIELD(in.vocab_file), STRING, NULLABLE, DEFAULT("null"),                                      \
-     DOC("vocab.txt or tokenizer.json of WordPiece, of loaders that read texts")},                       \
+     DOC("vocab.txt or tokenizer.json of WordPiece, of loaders that read texts")},                 \
     {FIELD(in.label_vocab_file), STRING, NULLABLE, DEFAULT("null"),                                \
      DOC("token classification: JSON object of labels to numbers")},                               \
     {FIELD(in.do_lower), BOOL, DEFAULT("false"), DOC("texts and vocabulary in lower case")},       \
     {FIELD(in.masked_lm_prob), DOUBLE, NULLABLE, DEFAULT("0.15"), RANGE(0, 1),                     \
-     DOC("dynamic masking: fraction of the tokens that are predicted")},                              \
+     DOC("dynamic masking: fraction of the tokens that are predicted")},                           \
     {FIELD(in.mask_whole_word), BOOL, DEFAULT("false"),                                            \
      DOC("dynamic masking: all pieces of a word together")},                                       \
     {FIELD(in.max_predictions_per_seq), INT, NULLABLE, DEFAULT("20"), RANGE(1, 1 << 20),           \
@@ -68,7 +69,7 @@
     {KEY(#in ".labels_pad_id"), NO_EFFECT, DOC("labels of padding do not count")},                 \
     {KEY(#in ".attn_mask_pad_id"), ONLY({"null", 0}, {"0", 0}), DOC("mask of padding")},           \
     {KEY(#in ".segment_pad_id"), ONLY({"null", 0}, {"0", 0}), DOC("token type of padding")},       \
-    {AT(#in ".buckets", in), SPECIAL(buckets), NULLABLE, DEFAULT("null"),                          \
+    {AT(#in ".buckets", in), SPECIAL(buckets), PAST(TRAINING), NULLABLE, DEFAULT("null"),          \
      .form = "list of rising whole numbers",                                                       \
      DOC("boundaries of lengths: a batch has sequences between the same two")},                    \
     {KEY(#in ".dynamic_mlm_scale"), ONLY(OFF), DOC("write model.mlm_loss_scaling")},               \

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Compares training params with those of a checkpoint. A checkpoint stores the params of its run
- * that determine the meaning of its weights and the samples before it, one line "key: value" each,
- * in the text attribute ZOO_PAST. A run that loads the weights compares them with its own params:
- * the weights of another model with equal shapes, for example with another number of heads, would
- * be garbage without an error. zoo_params_dump() writes the lines. Called by src/job/job_history.c
- * and src/convert. */
+ * that determine the meaning of its weights and the samples before it (conf_key.past), one line
+ * "key: value" each, in the text attribute ZOO_PAST. A run that loads the weights compares them
+ * with its own params: the weights of another model with equal shapes, for example with another
+ * number of heads, would be garbage without an error. zoo_params_dump() writes the lines. Called by
+ * src/job/job_history.c and src/convert. */
 #include <wsc/hash.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
@@ -14,67 +14,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool begins(const char *text, const char *word)
+{
+    return !strncmp(text, word, strlen(word));
+}
+
 /* ---- the lines -------------------------------------------------------------- */
 
-/* Consequence of another value of a key for a run that resumes. */
-enum meaning { MEANS_NOTHING, MEANS_OTHER_TRAINING, MEANS_OTHER_MODEL };
-
-/* The first row whose text is the beginning of the key counts. */
-static const struct {
-    const char *begins;
-    enum meaning meaning;
-} meaning_of_key[] = {
-    {"model.name:", MEANS_NOTHING},
-    {"model.compute_eval_metrics:", MEANS_NOTHING},
-    {"model.initializer", MEANS_NOTHING},
-    {"model.embedding_initializer:", MEANS_NOTHING},
-    {"model.output_layer_initializer:", MEANS_NOTHING},
-    {"model.ffn_initializer:", MEANS_NOTHING},
-    {"model.ffn_output_layer_initializer:", MEANS_NOTHING},
-    {"model.moe.gate_initializer:", MEANS_NOTHING},
-    {"model.dropout_rate:", MEANS_OTHER_TRAINING},
-    {"model.attention_dropout_rate:", MEANS_OTHER_TRAINING},
-    {"model.embedding_dropout_rate:", MEANS_OTHER_TRAINING},
-    {"model.residual_dropout_rate:", MEANS_OTHER_TRAINING},
-    {"model.relu_dropout_rate:", MEANS_OTHER_TRAINING},
-    {"model.task_dropout:", MEANS_OTHER_TRAINING},
-    {"model.use_pre_encoder_decoder_dropout:", MEANS_OTHER_TRAINING},
-    {"model.use_dropout_outside_residual_path:", MEANS_OTHER_TRAINING},
-    {"model.use_transformer_initialization:", MEANS_NOTHING},
-    {"model.label_smoothing:", MEANS_OTHER_TRAINING},
-    {"model.mlm_loss_", MEANS_OTHER_TRAINING},
-    {"model.mixed_precision:", MEANS_OTHER_TRAINING},
-    {"model.fp16_type:", MEANS_OTHER_TRAINING},
-    {"model.attention_softmax_fp32:", MEANS_OTHER_TRAINING},
-    {"model.loss_", MEANS_OTHER_TRAINING},
-    {"model.moe.load_balancing_loss_coef:", MEANS_OTHER_TRAINING},
-    {"model.weight_initialization_seed:", MEANS_NOTHING},
-    {"model.recompute:", MEANS_NOTHING},
-    {"model.max_tokens:", MEANS_NOTHING},
-    {"model.temperature:", MEANS_NOTHING},
-    {"model.top_k:", MEANS_NOTHING},
-    {"model.top_p:", MEANS_NOTHING},
-    {"model.stop_sequences:", MEANS_NOTHING},
-    {"model.decoder_start_token_id:", MEANS_NOTHING},
-    {"model.dpo.", MEANS_OTHER_TRAINING},
-    {"model.lora_params.dropout", MEANS_OTHER_TRAINING},
-    {"model.", MEANS_OTHER_MODEL},
-    {"train_input.batch_size:", MEANS_OTHER_TRAINING},
-    {"train_input.shuffle", MEANS_OTHER_TRAINING},
-    {"train_input.num_samples:", MEANS_OTHER_TRAINING},
-    {"train_input.use_vsl:", MEANS_OTHER_TRAINING},
-    {"train_input.buckets:", MEANS_OTHER_TRAINING},
-    {"reduction_leaf:", MEANS_OTHER_TRAINING},
-    {"optimizer.optimizer_type:", MEANS_OTHER_TRAINING},
-};
-
-static enum meaning meaning_of(const char *line)
+/* What a checkpoint of a run with another value of the key of @p line, "key: value", is. */
+static enum conf_past meaning_of(const char *line)
 {
-    for (int i = 0; i < (int)(sizeof meaning_of_key / sizeof *meaning_of_key); i++) {
-        const char *begins = meaning_of_key[i].begins;
-        if (!strncmp(line, begins, strlen(begins))) return meaning_of_key[i].meaning;
+    const struct conf_table *table = zoo_params_table();
+    const size_t key = strcspn(line, ":");
+    if (begins(line, "eval_input.")) return CONF_PAST_NOTHING; /* trains nothing */
+    /* a line of write_adapters(), of one entry of a list */
+    if (begins(line, "model.lora_params.dropout")) return CONF_PAST_TRAINING;
+    for (int i = 0; i < table->n; i++) {
+        const struct conf_key *row = &table->key[i];
+        const size_t n = strlen(row->path);
+        /* the key, or one below it, as a map is written */
+        const bool found = n <= key && begins(line, row->path) && (n == key || line[n] == '.');
+        if (found && row->past) return row->past;
     }
-    return MEANS_NOTHING;
+    return begins(line, "model.") ? CONF_PAST_MODEL : CONF_PAST_NOTHING;
 }
 
 /* The section of a line of YAML, as "model.moe." */
@@ -98,7 +60,7 @@ static enum wsc_err flatten_line(struct section *at, const char *line, size_t n,
     /* longer than any number or word: no value of a param */
     if (length < 0 || length >= (int)sizeof text) return WSC_OK;
     if (key + 1 < n) {
-        if (meaning_of(text)) (void)fprintf(out, "%s\n", text);
+        if (meaning_of(text) != CONF_PAST_NOTHING) (void)fprintf(out, "%s\n", text);
         return WSC_OK;
     }
     const int end = snprintf(at->name + before, sizeof at->name - before, "%.*s.",
@@ -157,11 +119,6 @@ struct place {
     int folders;
 };
 
-static bool begins(const char *text, const char *word)
-{
-    return !strncmp(text, word, strlen(word));
-}
-
 /* True for a key of folders, and for an entry of its list. */
 static bool names_folder(struct place *at, const char *line)
 {
@@ -172,13 +129,27 @@ static bool names_folder(struct place *at, const char *line)
     return at->folders >= 0;
 }
 
+bool zoo_changes_no_values(const char *line)
+{
+    const struct conf_table *table = zoo_params_table();
+    const char *key = line + strspn(line, " ");
+    const size_t n = strcspn(key, ":\n");
+    for (int i = 0; i < table->n; i++) {
+        const char *dot = strrchr(table->key[i].path, '.');
+        const char *name = dot ? dot + 1 : table->key[i].path;
+        if (table->key[i].no_values && strlen(name) == n && !strncmp(key, name, n)) return true;
+    }
+    return false;
+}
+
 /* Do the values of a step depend on a line of the dump? */
 static bool decides_steps(struct place *at, const char *line)
 {
     static const char *const decides[] = {
         "train_input:", "model:", "sparsity:", "optimizer:", "reduction_leaf:"};
-    const bool speed = begins(line, "    micro_batch_size:") || begins(line, "    num_workers:");
-    if (begins(at->section, "train_input:") && (names_folder(at, line) || speed)) return false;
+    if (begins(at->section, "train_input:") &&
+        (names_folder(at, line) || zoo_changes_no_values(line)))
+        return false;
     for (int i = 0; i < (int)(sizeof decides / sizeof *decides); i++)
         if (begins(at->section, decides[i])) return true;
     return begins(at->section, "runconfig:") &&
@@ -221,7 +192,7 @@ static enum wsc_err compare_line(const char *stored, const char *own, enum zoo_p
 {
     const size_t n_stored = strcspn(stored, "\n"), n_own = strcspn(own, "\n");
     const size_t key = strcspn(own, ":");
-    const bool model = meaning_of(own) == MEANS_OTHER_MODEL;
+    const bool model = meaning_of(own) == CONF_PAST_MODEL;
     if (n_stored == n_own && !strncmp(stored, own, n_own)) return WSC_OK;
     if (!model && check == ZOO_PAST_MODEL) return WSC_OK;
     if (!model || check != ZOO_PAST_RESUME) {
