@@ -148,7 +148,8 @@ build/shared/libwsc.so.1: $(call obj,src/libwsc/libwsc.c) $(lib) src/libwsc/libw
 	  -Wl,--version-script=src/libwsc/libwsc.map -o $@ $(filter %.o %.a,$^) $(LDLIBS) && ln -sf libwsc.so.1 $(@D)/libwsc.so
 ## test: install what is missing, build, run every test; ends with `N passed, N failed`
 test: deps
-	$(Q)$(MAKE) all && sh tests/run.sh "$(MAKE)"
+	$(Q)$(MAKE) all
+	$(Q)sh tests/run.sh "$(MAKE)"
 ## check: the same without installing  (T=text picks tests, NPS="1 2" rank counts)
 check: all
 	$(Q)sh tests/run.sh "$(MAKE)"
@@ -233,7 +234,8 @@ compdb:
 
 ## run: the main job: data, training on 4 emulated CS-2s, sweep, report  (TEXT=file for your own)
 run: deps
-	$(Q)$(MAKE) all && sh mpi_launch/main_job.sh $(TEXT)
+	$(Q)$(MAKE) all
+	$(Q)sh mpi_launch/main_job.sh "$(TEXT)"
 ## deps: install what is missing (apt), or name the packages
 deps:
 	$(Q)sh mpi_launch/deps.sh

@@ -85,7 +85,7 @@ struct law_prediction {
     int64_t params, num_csx;
     double tokens, flop;     /**< flop by the convention of the law */
     double loss, half_width; /**< nats per token; interval of 90 % */
-    double published;        /**< loss of the published law, scaling_published_loss() */
+    double published;        /**< loss of the published law, scaling_expected_loss(); NAN: none */
     double seconds;          /**< virtual time on num_csx systems, with checkpoints and failures */
 };
 /** Predict loss and time of a training of @p model on @p num_csx systems with @p tokens_per_param

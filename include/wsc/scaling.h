@@ -280,6 +280,9 @@ enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_
  *  model_flop_per_token_hoffmann() does, on about 20 tokens per parameter (Dey et al. 2023, arXiv
  *  2304.03208, section 3.1). */
 double scaling_published_loss(double flop);
+/** That loss for a training on @p tokens_per_param tokens for each parameter; NAN outside 10 to 40,
+ * a factor of 2 around the law's 20 (assumed), where the FLOPs alone do not tell the loss. */
+double scaling_expected_loss(double flop, double tokens_per_param);
 /** Predict a training of @p model at the point @p row of @p cluster, on @p tokens, or on @p
  *  per_param tokens per parameter when that is not 0, with the mean over the schedule of the
  *  sparsity. The time is the expected time with random failures (Daly 2006). Evaluations of mode

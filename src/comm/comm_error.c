@@ -48,7 +48,10 @@ void comm_describe_waits(const struct comm *comm, char *text, size_t size)
         int n = snprintf(text + used, size - used, "%s%s waits for role %d to %s %s",
                          named++ ? "; " : "", f->name, sending ? l->dst : l->src,
                          sending ? "take" : "send", l->name);
-        if (n < 0 || (size_t)n >= size - used) return;
+        if (n < 0 || (size_t)n >= size - used) {
+            text[used] = '\0'; /* half a phrase would name a wrong role */
+            return;
+        }
         used += (size_t)n;
     }
 }

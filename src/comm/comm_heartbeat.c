@@ -93,12 +93,24 @@ void comm_watch_moved(struct comm_watch *w)
     if (w) atomic_fetch_add_explicit(&w->moves, 1, memory_order_relaxed);
 }
 
+/* Copy as many phrases of @p from, divided by "; ", as fit whole: half a one would mislead. */
+static void copy_phrases(char text[static TEXT_BYTES], const char *from)
+{
+    const int n = snprintf(text, TEXT_BYTES, "%s", from);
+    if (n < TEXT_BYTES) return;
+    for (size_t end = TEXT_BYTES - 2; end > 0; end--) {
+        if (strncmp(from + end, "; ", 2) != 0) continue;
+        text[end] = '\0';
+        return;
+    }
+}
+
 void comm_watch_waits(struct comm_watch *w, const char *text)
 {
     if (!w) return;
     if (text) {
         (void)pthread_mutex_lock(&w->lock);
-        (void)snprintf(w->text, sizeof w->text, "%s", text);
+        copy_phrases(w->text, text);
         (void)pthread_mutex_unlock(&w->lock);
     }
     atomic_store(&w->waits, text != NULL);

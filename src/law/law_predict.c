@@ -16,14 +16,15 @@ enum wsc_err law_predict(const struct law_fit *fit, const struct scaling_model *
     TRY(scaling_point(model, cluster, num_csx, (per_csx ? per_csx : 1) * num_csx, &row));
     TRY(scaling_training_at(model, cluster, &row, 0, tokens_per_param, &t));
     const double flop = law_count(fit->convention, (double)row.params, t.tokens, t.flop_hoffmann);
-    *out = (struct law_prediction){.params = row.params,
-                                   .num_csx = num_csx,
-                                   .tokens = t.tokens,
-                                   .flop = flop,
-                                   .loss = law_loss(fit, flop),
-                                   .half_width = law_half_width(fit, flop),
-                                   .published = scaling_published_loss(t.flop_hoffmann),
-                                   .seconds = t.seconds};
+    *out = (struct law_prediction){
+        .params = row.params,
+        .num_csx = num_csx,
+        .tokens = t.tokens,
+        .flop = flop,
+        .loss = law_loss(fit, flop),
+        .half_width = law_half_width(fit, flop),
+        .published = scaling_expected_loss(t.flop_hoffmann, t.tokens / (double)t.params),
+        .seconds = t.seconds};
     (void)snprintf(out->name, sizeof out->name, "%.*s", LAW_NAME - 1, model->name);
     return WSC_OK;
 }

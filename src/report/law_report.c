@@ -118,10 +118,10 @@ static enum wsc_err print_predictions(const struct report_law *r)
         out_table_cell(table, "%s", time);
         out_table_cell(table, isfinite(p->half_width) ? "%.3f +- %.3f" : "%.3f", p->loss,
                        p->half_width);
-        out_table_cell(table, "%.3f", p->published);
+        out_table_cell(table, isnan(p->published) ? "-" : "%.3f", p->published);
     }
     (void)printf("\npredictions; loss by the law above, beside it that of the published law, which "
-                 "is of other texts and tokens; time of the emulated machine\n");
+                 "is of other texts and tokens, and of 10 to 40 tokens per parameter; time of the emulated machine\n");
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     return rc;
@@ -205,10 +205,7 @@ static enum wsc_err write_predictions(const char *dir, const struct report_law *
         out_text_csv_real(&t, p->flop);
         out_text_csv_real(&t, p->seconds);
         out_text_csv_real(&t, p->loss);
-        if (isfinite(p->half_width))
-            out_text_csv_real(&t, p->half_width);
-        else
-            wsc_text_add(&t, ",");
+        out_text_csv_real(&t, p->half_width);
         out_text_csv_real(&t, p->published);
         wsc_text_add(&t, ",%s\n", law_convention_name(r->fit->convention));
     }

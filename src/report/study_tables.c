@@ -380,7 +380,7 @@ static enum wsc_err print_training(const struct report_scaling *s)
             out_table_cell(table, "%.3f", r->loss);
     }
     (void)printf("\na whole training; the loss is what the scaling law of Cerebras-GPT expects on "
-                 "the Pile, nats per token, of dense weights;\nFLOP: matrix products, dense "
+                 "the Pile, nats per token, of dense weights\nand 10 to 40 tokens per parameter;\nFLOP: matrix products, dense "
                  "equivalent; useful: of "
                  "weights that are "
                  "not zero; FLOP (Hoffmann): with embedding and "

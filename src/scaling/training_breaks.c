@@ -80,6 +80,13 @@ double scaling_published_loss(double flop)
     return pow(flop / scale, exponent) + irreducible;
 }
 
+double scaling_expected_loss(double flop, double tokens_per_param)
+{
+    const double fewest = 10, most = 40;
+    const bool known = tokens_per_param >= fewest && tokens_per_param <= most;
+    return known ? scaling_published_loss(flop) : NAN;
+}
+
 struct scaling_training scaling_training_of(const struct scaling_row *row, double tokens,
                                             double per_param, const struct scaling_breaks *breaks)
 {
@@ -96,6 +103,6 @@ struct scaling_training scaling_training_of(const struct scaling_row *row, doubl
     t.flop_useful = row->useful_flop_per_token * t.tokens;
     t.flop_hoffmann = row->flop_per_token_hoffmann * t.tokens;
     const bool sparse = t.flop_useful > 0 && t.flop_useful < t.flop;
-    t.loss = sparse ? NAN : scaling_published_loss(t.flop_hoffmann);
+    t.loss = sparse ? NAN : scaling_expected_loss(t.flop_hoffmann, t.tokens / (double)t.params);
     return t;
 }

@@ -243,12 +243,26 @@ static double seconds_said(const char *text)
     return 0;
 }
 
+/* Is each "waits for role N to send NAME" (or take) of a message whole? */
+static bool waits_are_whole(const char *err)
+{
+    static const char waits[] = " waits for role ";
+    for (const char *at = err; (at = strstr(at, waits)) != NULL;) {
+        char *end;
+        (void)strtol(at += strlen(waits), &end, 10);
+        const bool verb = !strncmp(end, " to send ", 9) || !strncmp(end, " to take ", 9);
+        if (end == at || !verb || end[9] < 'a' || end[9] > 'z') return false;
+    }
+    return true;
+}
+
 /* What is found by heartbeats is found by the clock, however busy the host: a thread that comes
  * late by more than half of the limit starts counting again. */
 static void check_said(struct side_result *r, const char *err)
 {
     const double most_s = strstr(err, NOT_STARTED) ? 5.5 * FAULT_PATIENT_S : 1.5 * FAULT_PATIENT_S;
     r->said_s = seconds_said(err);
+    if (!waits_are_whole(err)) side_fail(r, "half a phrase: %s", err);
     if (r->said_s > most_s + 0.5) side_fail(r, "noticed after %g s: %s", r->said_s, err);
 }
 

@@ -429,7 +429,7 @@ TEST(scale, only_models_of_the_next_token_have_an_expected_loss)
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const char *dir = job_path("losses");
         CU_ASSERT_FATAL(spawn_ok("\"$WSC\" scale --params configs/params/%s.yaml --num_csx 1 "
-                                 "--tokens 1B --out %s",
+                                 "--tokens 20xparams --out %s",
                                  row[i], dir));
         char *csv = read_in(dir, "training.csv");
         const char *line = csv ? strchr(csv, '\n') : NULL;

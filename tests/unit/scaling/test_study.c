@@ -396,11 +396,20 @@ TEST(scaling_training, tokens_are_a_number_or_per_parameter)
 
 static const struct scaling_breaks no_breaks;
 
-/* The loss that the law expects for @p flop FLOPs. */
-static double expected_loss(double flop)
+/* The FLOPs alone tell the loss only near the law's 20 tokens for each parameter. */
+TEST(scaling_training, a_loss_is_expected_near_the_tokens_of_the_law)
 {
-    const struct scaling_row row = {.tokens_per_s = 1, .flop_per_token_hoffmann = flop};
-    return scaling_training_of(&row, 1, 0, &no_breaks).loss;
+    static const struct {
+        double per_param;
+        bool known;
+    } row[] = {{0.1, false}, {9.9, false}, {10, true}, {20, true}, {40, true}, {41, false}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct scaling_row of = {
+            .params = 100, .tokens_per_s = 1, .flop_per_token_hoffmann = 600};
+        const double loss = scaling_training_of(&of, 0, row[i].per_param, &no_breaks).loss;
+        T_EQ(isfinite(loss), row[i].known);
+        if (row[i].known) T_NEAR(loss, scaling_published_loss(6e4 * row[i].per_param), 1e-15);
+    }
 }
 
 /* 10 tokens/s, 2 J and 8 or 9 FLOP per token: 1000 tokens take 100 s, 2 kJ, 8000 or 9000 FLOP. */
@@ -418,7 +427,7 @@ TEST(scaling_training, time_energy_and_flop)
     T_NEAR(t.joules, 2000, 1e-15);
     T_NEAR(t.flop, 8000, 1e-15);
     T_NEAR(t.flop_hoffmann, 9000, 1e-15);
-    T_NEAR(t.loss, expected_loss(9000), 1e-15);
+    T_NEAR(t.loss, scaling_published_loss(9000), 1e-15);
     t = scaling_training_of(&row, 0, 20, &no_breaks);
     T_NEAR(t.tokens, 1000, 1e-15);
     struct scaling_row sparse = row;
@@ -552,9 +561,9 @@ TEST(scaling_training, the_scaling_law_meets_the_family)
     static const double flop[] = {2.6e18, 1.3e19, 6.1e19, 2.8e20, 2.3e22};
     static const double loss[] = {2.608, 2.349, 2.181, 1.997, 1.572};
     for (size_t i = 0; i < sizeof flop / sizeof *flop; i++)
-        CU_ASSERT(fabs(expected_loss(flop[i]) / loss[i] - 1) < 0.02);
-    T_NEAR(expected_loss(5.984e22), 1.5066, 1e-12);
-    CU_ASSERT(expected_loss(1e24) < expected_loss(1e23));
+        CU_ASSERT(fabs(scaling_published_loss(flop[i]) / loss[i] - 1) < 0.02);
+    T_NEAR(scaling_published_loss(5.984e22), 1.5066, 1e-12);
+    CU_ASSERT(scaling_published_loss(1e24) < scaling_published_loss(1e23));
 }
 
 /* ---- sparsity -------------------------------------------------------------------------------- */
