@@ -43,13 +43,14 @@ struct intervals {
     double ends;   /* number of ends: of whole intervals, and of the work */
 };
 
-/* @p interval_s 0: one interval, the work. */
+/* @p interval_s 0: one interval, the work.  Work without a whole interval is all rest, however much
+ * longer the interval is. */
 static struct intervals cut(double work_s, double interval_s)
 {
     const double rounding = 1e-9; /* of a number of intervals, which is a quotient of rates */
     const double whole = interval_s > 0 ? floor(work_s / interval_s + rounding) : 0;
     const double rest_s = work_s - whole * interval_s;
-    const bool has_rest = !(interval_s > 0) || rest_s > rounding * interval_s;
+    const bool has_rest = !(whole > 0) || rest_s > rounding * interval_s;
     return (struct intervals){whole, has_rest ? rest_s : 0, whole + has_rest};
 }
 
