@@ -83,14 +83,15 @@ double law_leave_out_last(const struct law_point *point, int n);
 struct law_prediction {
     char name[LAW_NAME];
     int64_t params, num_csx;
+    int64_t global_batch;    /**< sequences of a step, of all systems together */
     double tokens, flop;     /**< flop by the convention of the law */
     double loss, half_width; /**< nats per token; interval of 90 % */
     double published;        /**< loss of the published law, scaling_expected_loss(); NAN: none */
-    double seconds;          /**< virtual time on num_csx systems, with checkpoints and failures */
+    double seconds; /**< virtual time on num_csx systems, with evaluations, checkpoints, failures */
 };
 /** Predict loss and time of a training of @p model on @p num_csx systems with @p tokens_per_param
- *  tokens per parameter; the batch of a system is that of the params file. WSC_CAPACITY, WSC_NOMEM.
- */
+ *  tokens per parameter. The systems share train_input.batch_size, the global batch, whatever
+ *  runconfig.num_csx is. WSC_CAPACITY, WSC_NOMEM. */
 enum wsc_err law_predict(const struct law_fit *fit, const struct scaling_model *model,
                          const struct hw_machine *cluster, int64_t num_csx, double tokens_per_param,
                          struct law_prediction *out) WSC_CHECKED;

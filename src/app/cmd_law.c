@@ -118,12 +118,16 @@ static void warn_of_sparsity(const struct law_study *s, const char *path,
                 path, sparse ? "sparse" : "dense");
 }
 
-/* One file of --predict, @p path, on rank 0 alone. */
+/* One file of --predict, @p path, on rank 0 alone.  Its global batch is shared by the systems of
+ * the command line: what is checked of batches is checked for them. */
 static enum wsc_err predict(struct law_study *s, const char *path)
 {
     const struct app_law *o = s->o;
-    struct app_config config = {.params_path = path};
+    char systems[48];
+    struct app_config config = {
+        .params_path = path, .set = {{.text = systems, .option = "num_csx"}}, .n_sets = 1};
     struct zoo_params params;
+    (void)snprintf(systems, sizeof systems, "runconfig.num_csx=%lld", (long long)o->num_csx);
     if (s->n_predictions == MAX_PREDICTIONS)
         return WSC_RAISE(WSC_USAGE, "--predict: more than %d files", MAX_PREDICTIONS);
     enum wsc_err rc = app_load_params(NULL, &config, &params);

@@ -91,12 +91,13 @@ const struct app_command app_commands[] = {
               "wsc law --points FILE --out DIR [options]",
      .about = "Trains a model of each size on a number of tokens for each parameter, fits "
               "L(f) = (f / a)^b + c to the held-out losses, with intervals, and predicts loss and "
-              "time of larger trainings.  A ladder that was cut continues where it was.  FLOPs are "
-              "counted as publications on scaling laws count them, with embedding and softmax.",
+              "time of larger trainings.  The systems of --num_csx share the global batch of a "
+              "params file.  A ladder that was cut continues where it was.  FLOPs are counted as "
+              "publications on scaling laws count them, with embedding and softmax.",
      .examples =
          "  wsc law --params my.yaml --sizes 64x2,96x3,128x4,192x4 --out out/law\n"
          "  wsc law --points benchmarks/reference/laws/cerebras_gpt.csv --out out/published \\\n"
-         "          --predict configs/params/gpt3_13b.yaml --num_csx 16 --target 1.6\n",
+         "          --predict configs/params/gpt3_13b.yaml --num_csx 12 --target 1.6\n",
      .ranks = APP_RANKS_ALL,
      .request_bytes = sizeof(struct app_law),
      .run = app_run_law},

@@ -374,7 +374,8 @@ const struct app_option app_options[] = {
     {APP_ON_LAW, "num_csx", APP_INT, "N", AT(law, num_csx), .min = 1, .max = HW_MAX_SYSTEMS,
      .preset = "1", .help = "number of emulated CS-2 systems, of trainings and predictions"},
     {APP_ON_LAW, "predict", APP_TEXT, "FILE[,FILE...]", AT(law, predict),
-     .help = "params of models whose loss and time are predicted"},
+     .help =
+         "params of models whose loss and time are predicted, at the global batch of each file"},
     {APP_ON_LAW, "target", APP_REAL, "LOSS", AT(law, target), .low = 1e-6, .high = 100,
      .help = "FLOPs, and with --predict the time, to this loss"},
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Loss of a training by the law, and its time on the emulated machine: a simulated step, and what
- * checkpoints and failures add.  Called by `wsc law --predict`. */
+/* Loss of a training by the law, and its time on the emulated machine: a simulated step of the
+ * global batch of the params, as `wsc run` and a ladder have it, and what evaluations, checkpoints
+ * and failures add.  Called by `wsc law --predict`. */
 #include "law_convention.h"
 
 #include <string.h>
@@ -9,16 +10,15 @@ enum wsc_err law_predict(const struct law_fit *fit, const struct scaling_model *
                          const struct hw_machine *cluster, int64_t num_csx, double tokens_per_param,
                          struct law_prediction *out)
 {
-    const struct zoo_params *p = model->params;
     struct scaling_row row;
     struct scaling_training t;
-    const int64_t per_csx = p->train_input.batch_size / p->runconfig.num_csx;
-    TRY(scaling_point(model, cluster, num_csx, (per_csx ? per_csx : 1) * num_csx, &row));
+    TRY(scaling_point(model, cluster, num_csx, model->params->train_input.batch_size, &row));
     TRY(scaling_training_at(model, cluster, &row, 0, tokens_per_param, &t));
     const double flop = law_count(fit->convention, (double)row.params, t.tokens, t.flop_hoffmann);
     *out = (struct law_prediction){
         .params = row.params,
         .num_csx = num_csx,
+        .global_batch = row.global_batch,
         .tokens = t.tokens,
         .flop = flop,
         .loss = law_loss(fit, flop),

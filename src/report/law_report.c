@@ -99,11 +99,11 @@ static void print_law(const struct report_law *r)
 
 static enum wsc_err print_predictions(const struct report_law *r)
 {
-    const char *const head[] = {"training",    "parameters", "systems", "tokens",
+    const char *const head[] = {"training",    "parameters", "systems", "batch",       "tokens",
                                 heads_flop(r), "time",       "loss",    "Cerebras-GPT"};
     struct out_table *table;
     if (!r->n_predictions) return WSC_OK;
-    TRY(out_table_new(&table, "lrrrrrrr", head));
+    TRY(out_table_new(&table, "lrrrrrrrr", head));
     for (int i = 0; i < r->n_predictions; i++) {
         const struct law_prediction *p = &r->prediction[i];
         char params[32], tokens[32], time[32];
@@ -113,6 +113,7 @@ static enum wsc_err print_predictions(const struct report_law *r)
         out_table_cell(table, "%s", p->name);
         out_table_cell(table, "%s", params);
         out_table_cell(table, "%lld", (long long)p->num_csx);
+        out_table_cell(table, "%lld", (long long)p->global_batch);
         out_table_cell(table, "%s", tokens);
         out_table_cell(table, "%.3g", p->flop);
         out_table_cell(table, "%s", time);
@@ -120,8 +121,9 @@ static enum wsc_err print_predictions(const struct report_law *r)
                        p->half_width);
         out_table_cell(table, isnan(p->published) ? "-" : "%.3f", p->published);
     }
-    (void)printf("\npredictions; loss by the law above, beside it that of the published law, which "
-                 "is of other texts and tokens, and of 10 to 40 tokens per parameter; time of the emulated machine\n");
+    (void)printf("\npredictions; batch: sequences of all systems together; loss by the law above, "
+                 "beside it that of the published law, which is of other texts and tokens, and of "
+                 "10 to 40 tokens per parameter; time of the emulated machine\n");
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     return rc;
@@ -150,8 +152,8 @@ static void print_target(const struct report_law *r)
         const struct law_prediction *p = largest(r);
         char time[32];
         out_duration(time, sizeof time, p->seconds * flop / p->flop);
-        (void)printf(": %s on %lld systems at the FLOPs per second of %s", time,
-                     (long long)p->num_csx, p->name);
+        (void)printf(": %s on %lld systems at the FLOPs per second of %s, global batch %lld", time,
+                     (long long)p->num_csx, p->name, (long long)p->global_batch);
     }
     (void)printf(".\n");
 }
@@ -196,7 +198,7 @@ static enum wsc_err write_predictions(const char *dir, const struct report_law *
 {
     struct wsc_text t = {0};
     wsc_text_add(&t, "name,params,num_csx,tokens,flop,seconds,loss,half_width,published_loss,"
-                     "convention\n");
+                     "convention,global_batch\n");
     for (int i = 0; i < r->n_predictions; i++) {
         const struct law_prediction *p = &r->prediction[i];
         out_text_csv(&t, p->name);
@@ -207,7 +209,8 @@ static enum wsc_err write_predictions(const char *dir, const struct report_law *
         out_text_csv_real(&t, p->loss);
         out_text_csv_real(&t, p->half_width);
         out_text_csv_real(&t, p->published);
-        wsc_text_add(&t, ",%s\n", law_convention_name(r->fit->convention));
+        wsc_text_add(&t, ",%s,%lld\n", law_convention_name(r->fit->convention),
+                     (long long)p->global_batch);
     }
     return out_text_write(&t, dir, "predictions.csv");
 }

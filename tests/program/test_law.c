@@ -37,6 +37,16 @@ static bool same(const char *a, const char *b, const char *name)
     return spawn_ok("cmp %s/%s %s/%s", a, name, b, name);
 }
 
+/* Number @p column, from 0, of the line of @p file that begins with @p name. */
+static double number_of(const char *dir, const char *file, const char *name, int column)
+{
+    struct spawn_result r;
+    spawn_run(&r, "grep '^%s,' %s/%s | cut -d, -f%d", name, dir, file, column + 1);
+    const double value = strtod(r.out, NULL);
+    spawn_free(&r);
+    return value;
+}
+
 TEST(law, a_ladder_is_the_same_on_any_number_of_systems_and_ranks)
 {
     const char *one = job_path("law1"), *two = job_path("law2"), *three = job_path("law3");
@@ -205,12 +215,14 @@ TEST(law, points_of_a_file_and_predictions)
     struct spawn_result r;
     spawn_run(&r,
               "\"$WSC\" law --points benchmarks/reference/laws/cerebras_gpt.csv --out %s "
-              "--predict configs/params/gpt3_13b.yaml --num_csx 16 --target 1.6",
+              "--predict configs/params/gpt3_13b.yaml --num_csx 12 --target 1.6",
               dir);
     T_EQ(r.status, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "on track"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "A loss of 1.6 takes "));
-    CU_ASSERT(spawn_ok("grep -q '^gpt3_13b,12853386240,16,' %s/predictions.csv", dir));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "evenly")); /* 1080 sequences, 90 on each system */
+    CU_ASSERT(
+        spawn_ok("grep -q '^gpt3_13b,12853386240,12,.*,hoffmann,1080$' %s/predictions.csv", dir));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "/law.csv, predictions.csv, law.gp, law.svg, law.png\n"));
     CU_ASSERT(spawn_ok("test -s %s/law.svg -a -s %s/law.png", dir, dir));
     /* Several labels on both axes: those of one decade of losses too, powers with raised digits. */
@@ -309,6 +321,39 @@ TEST(law, a_schedule_of_sparsity_counts_in_the_time)
                        dir, dir));
 }
 
+/* A training has the global batch of its file, whatever the number of systems, as the trainings of
+ * a ladder and `wsc scale --scaling strong` have.  64x2 is tiny.yaml itself: its run has 12 steps
+ * and a pause after the tenth; the prediction has 11.8 steps, this pause and that of the last
+ * checkpoint. */
+TEST(law, a_prediction_has_the_global_batch_of_its_file)
+{
+    enum { SECONDS = 5, BATCH = 10, SCALE_SECONDS = 4 };
+    const char *dir = job_path("law_batch");
+    char trained[200];
+    struct spawn_result r;
+    (void)snprintf(trained, sizeof trained, "%s/64x2", dir);
+    CU_ASSERT_FATAL(spawn_ok("%s --num_csx 3 --out %s", ladder("64x2"), dir));
+    spawn_run(&r,
+              "\"$WSC\" law --points benchmarks/reference/laws/cerebras_gpt.csv --target 2 "
+              "--predict configs/params/tiny.yaml --num_csx 3 --tokens %s --out %s",
+              few, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "train_input.batch_size: 8 sequences do not divide evenly "
+                                         "among 3 systems"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "on 3 systems at the FLOPs per second of tiny, global "
+                                         "batch 8."));
+    spawn_free(&r);
+    CU_ASSERT(
+        spawn_ok("\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 3 --scaling strong "
+                 "--tokens %s --out %s",
+                 few, dir));
+    const double seconds = number_of(dir, "predictions.csv", "tiny", SECONDS);
+    const double run_s = 1e-12 * (double)job_performance(trained, "virtual_time_ps", 0);
+    T_EQ(number_of(dir, "predictions.csv", "tiny", BATCH), 8);
+    T_NEAR(seconds / run_s, 1, 0.05);
+    T_NEAR(seconds / number_of(dir, "training.csv", "tiny", SCALE_SECONDS), 1, 1e-12);
+}
+
 /* A file given twice, and a model that learns something else than those of the law. */
 TEST(law, odd_predictions_are_named)
 {
@@ -378,16 +423,6 @@ TEST(law, a_level_law_is_written_without_infinite_numbers)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "The points do not support the law"));
     CU_ASSERT_PTR_NULL(strstr(r.out, "inf"));
     spawn_free(&r);
-}
-
-/* Number @p column, from 0, of the line of @p file that begins with @p name. */
-static double number_of(const char *dir, const char *file, const char *name, int column)
-{
-    struct spawn_result r;
-    spawn_run(&r, "grep '^%s,' %s/%s | cut -d, -f%d", name, dir, file, column + 1);
-    const double value = strtod(r.out, NULL);
-    spawn_free(&r);
-    return value;
 }
 
 /* A law of 6 params tokens, 20 f^-0.05, holds for what it predicts: a training counts 6 params
