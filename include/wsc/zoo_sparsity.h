@@ -125,8 +125,12 @@ bool zoo_sparsity_matches(const struct zoo_sparsity *entry, int pattern, const c
 bool zoo_sparsity_updates(const struct zoo_sparsity *entry, int64_t step);
 /** Number of masks computed up to @p step, with the first one. */
 int64_t zoo_sparsity_n_updates(const struct zoo_sparsity *entry, int64_t step);
-/** Target fraction of zeros of the mask used after @p step applied updates, rounded to fp32 as in
- *  cstorch; 0 before the first mask. */
+/** Value of the schedule `sparsity` at step t = @p step, in [0, 1], rounded to fp32 as in cstorch,
+ *  whether or not a mask is computed then. A cycling sparsity has advanced by one value for each
+ *  mask of earlier steps. */
+float zoo_sparsity_scheduled(const struct zoo_sparsity *entry, int64_t step);
+/** Target fraction of zeros of the mask used after @p step applied updates: the value of the
+ *  schedule when that mask was computed; 0 before the first mask. */
 float zoo_sparsity_after(const struct zoo_sparsity *entry, int64_t step);
 /** True if the update from step @p step to @p step + 1 needs gradients of all elements: RigL before
  *  an update of its mask. */

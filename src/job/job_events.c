@@ -67,22 +67,24 @@ static enum wsc_err layer_norms(struct out_events *events, const struct job_logg
     return rc;
 }
 
-/* Two tags for each sparse tensor whose entry asks for them: what its schedule says after these
- * updates, and what its mask leaves out. */
+/* Two tags for each sparse tensor whose entry asks for them: the value of its schedule at this
+ * step, and the fraction of zeros of its mask. As in cstorch the schedule counts a step that
+ * dynamic loss scaling skips, until the next step. */
 static enum wsc_err sparsities(struct out_events *events, const struct model *model,
                                const struct job_logged_step *step)
 {
     enum { TAG_BYTES = 160 };
+    const int64_t t = step->mask_step + step->skipped;
     for (int i = 0; i < model->n_tensors; i++) {
         const struct zoo_sparsity *e = model_sparsity_of(model, i);
-        const struct model_tensor *t = &model->tensor[i];
+        const struct model_tensor *tensor = &model->tensor[i];
         char target[TAG_BYTES], actual[TAG_BYTES];
         if (!e || !e->add_summaries) continue;
-        (void)snprintf(target, sizeof target, "sparsity/%s/target", t->name);
-        (void)snprintf(actual, sizeof actual, "sparsity/%s/actual", t->name);
+        (void)snprintf(target, sizeof target, "sparsity/%s/target", tensor->name);
+        (void)snprintf(actual, sizeof actual, "sparsity/%s/actual", tensor->name);
         const struct out_scalar scalar[] = {
-            {target, (double)zoo_sparsity_after(e, step->mask_step)},
-            {actual, 1 - (double)step->kept[i] / (double)t->n_elems}};
+            {target, (double)zoo_sparsity_scheduled(e, t)},
+            {actual, 1 - (double)step->kept[i] / (double)tensor->n_elems}};
         TRY(out_events_scalars(events, step->step, scalar, 2));
     }
     return WSC_OK;

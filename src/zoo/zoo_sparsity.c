@@ -113,10 +113,15 @@ float zoo_fraction_at(const struct zoo_fraction *fraction, int64_t step, int64_t
     return value > 1 ? 1 : value > 0 ? value : 0;
 }
 
+float zoo_sparsity_scheduled(const struct zoo_sparsity *entry, int64_t step)
+{
+    return zoo_fraction_at(&entry->sparsity, step, zoo_sparsity_n_updates(entry, step - 1));
+}
+
 float zoo_sparsity_after(const struct zoo_sparsity *entry, int64_t step)
 {
     const int64_t n = zoo_sparsity_n_updates(entry, step);
-    return n ? zoo_fraction_at(&entry->sparsity, step_of_update(entry, n - 1), n - 1) : 0;
+    return n ? zoo_sparsity_scheduled(entry, step_of_update(entry, n - 1)) : 0;
 }
 
 /* ---- counts ---------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "small_job.h"
 #include "spawn.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,6 +193,82 @@ TEST(sparse, tensorboard_gets_target_and_actual)
     const char *quiet = job_path("sparse_quiet");
     CU_ASSERT_FATAL(train(quiet, published[2], ""));
     CU_ASSERT(spawn_ok("! grep -aq 'sparsity/' %s/train/events.out.tfevents.*", quiet));
+}
+
+/* Values of @p tag in the events of a run: each stands after its tag as field 2, a float.  Returns
+ * their number. */
+static int event_values(const char *dir, const char *tag, float *value, int most)
+{
+    enum { FIELD = 2 << 3 | 5 };
+    struct spawn_result r;
+    spawn_run(&r, "od -An -v -tx1 %s/train/events.out.tfevents.* | tr -d ' \\n'", dir);
+    char hex[320] = "";
+    int n = 0;
+    for (size_t i = 0; tag[i]; i++)
+        (void)snprintf(hex + 2 * i, sizeof hex - 2 * i, "%02x", (unsigned)tag[i]);
+    const size_t length = strlen(hex);
+    for (const char *at = r.out; (at = strstr(at, hex)) && n < most; n++) {
+        uint32_t bits = 0;
+        unsigned byte[5] = {0};
+        at += length;
+        for (int i = 0; i < 5; i++)
+            T_EQ(sscanf(at + 2 * (size_t)i, "%2x", &byte[i]), 1);
+        T_EQ(byte[0], FIELD);
+        for (int i = 4; i; i--)
+            bits = bits << 8 | byte[i];
+        memcpy(&value[n], &bits, sizeof bits);
+    }
+    spawn_free(&r);
+    return n;
+}
+
+/* The target of a step is the schedule's value at its own number, also where the mask stays; the
+ * index of a list has advanced by one for each earlier mask.  Values: `update` of
+ * DynamicSparsityAlgorithm and the schedules of cstorch, by hand.  In the last two rows loss
+ * scaling skips each step: the schedule counts that one step alone. */
+TEST(sparse, targets_are_those_of_each_step)
+{
+#define SKIPPED                                                                                    \
+    "--set model.mixed_precision=true --set model.fp16_type=float16 "                              \
+    "--set optimizer.loss_scaling_factor=dynamic --set optimizer.initial_loss_scale=1e30 "         \
+    "--set optimizer.max_loss_scale=1e30"
+    enum { N = 5 };
+    static const struct {
+        const char *sparsity, *options;
+        float target[N];
+    } row[] = {
+        {"algorithm: gmp, sparsity: {type: linear, init: 0.1, slope: 0.1}, update: {freq: 2}",
+         "",
+         {0.2F, 0.3F, 0.4F, 0.5F, 0.6F}},
+        {"algorithm: rigl, sparsity: 0.6, update: {freq: 2, start: 2}",
+         "",
+         {0.6F, 0.6F, 0.6F, 0.6F, 0.6F}},
+        {"algorithm: set, sparsity: [0.5, 0.9, 0.2], update: {freq: 2}",
+         "",
+         {0.9F, 0.9F, 0.2F, 0.2F, 0.5F}},
+        {"algorithm: set, sparsity: [0.5, 0.9, 0.2], update: {freq: 2, start: 2}",
+         "",
+         {0.5F, 0.5F, 0.9F, 0.9F, 0.2F}},
+        {"algorithm: gmp, sparsity: {type: linear, init: 0.1, slope: 0.1}, update: {steps: [0, 3]}",
+         "",
+         {0.2F, 0.3F, 0.4F, 0.5F, 0.6F}},
+        {"sparsity: 0.5", "", {0.5F, 0.5F, 0.5F, 0.5F, 0.5F}},
+        {"algorithm: gmp, sparsity: {type: linear, init: 0.1, slope: 0.1}, update: {freq: 2}",
+         SKIPPED,
+         {0.2F, 0.2F, 0.2F, 0.2F, 0.2F}},
+        {"algorithm: set, sparsity: [0.5, 0.9, 0.2]", SKIPPED, {0.9F, 0.9F, 0.9F, 0.9F, 0.9F}}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        float value[N + 1];
+        char dir[160];
+        (void)snprintf(dir, sizeof dir, "%s", job_path("targets"));
+        CU_ASSERT_FATAL(spawn_ok("rm -rf %s", dir));
+        CU_ASSERT_FATAL(spawn_ok("%s --num_steps %d --model_dir %s --set log_sparsity=true "
+                                 "--set sparsity='{%s}' %s",
+                                 job_tiny(), N, dir, row[i].sparsity, row[i].options));
+        T_EQ(event_values(dir, "layers.0.ffn.ffn.0.linear_layer.weight/target", value, N + 1), N);
+        for (int k = 0; k < N; k++)
+            T_NEAR(value[k], row[i].target[k], 1e-6);
+    }
 }
 
 /* ---- utilisation ----------------------------------------------------------------------------- */
