@@ -34,7 +34,9 @@
 /* ---- wsc scale ------------------------------------------------------------------------------- */
 /** Results that `wsc scale` reports; an absent one is NULL with a count of 0. Borrowed. */
 struct report_scaling {
-    /** The sweep: n_rows rows, in any order. */
+    /** The sweep: n_rows rows, in any order; with any of effect, fault, varied and sensitivity,
+     *  model by model with ascending numbers of systems, because their tables and pictures are of
+     *  the last row of each model, or of its last number of systems. */
     const struct scaling_row *row;
     int n_rows;
     /** Published points drawn with the curves, n_points. */

@@ -16,6 +16,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -92,12 +93,9 @@ static void set_batches(struct app_sweep *s, bool batch_given)
 {
     struct app_scale *o = s->o;
     struct app_config *config = &o->config;
-    int64_t least = o->num_csx.item[0];
+    const int64_t least = o->strong ? 1 : o->num_csx.item[0];
     if (!o->strong && !batch_given) return;
     drop_replaced(o);
-    for (int i = 1; i < o->num_csx.n; i++)
-        if (o->num_csx.item[i] < least) least = o->num_csx.item[i];
-    if (o->strong) least = 1;
     (void)snprintf(s->set[0], sizeof s->set[0], "runconfig.num_csx=%lld", (long long)least);
     (void)snprintf(s->set[1], sizeof s->set[1], "train_input.batch_size=%lld",
                    (long long)o->batch_per_csx * least);
@@ -194,6 +192,19 @@ static enum wsc_err run_study(struct app_sweep *c, struct app_study *s)
     return app_study_vary(c, s);
 }
 
+static int compare_counts(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Puts the node counts in ascending order: the studies of a curve and their pictures are of its
+ * last count, which has to be the largest. */
+static void sort_counts(struct app_ints *num_csx)
+{
+    qsort(num_csx->item, (size_t)num_csx->n, sizeof *num_csx->item, compare_counts);
+}
+
 /* Keeps the default node counts that the installation has. */
 static void cut_counts(struct app_ints *num_csx, int64_t systems)
 {
@@ -238,12 +249,11 @@ static enum wsc_err raise_no_part(const struct app_ints *num_csx, const struct h
 static enum wsc_err drop_counts_without_part(struct app_ints *num_csx,
                                              const struct hw_machine *cluster)
 {
-    int lacks[APP_MAX_LIST] = {0}, largest = 0, kept = 0;
-    for (int i = 0; i < num_csx->n; i++) {
+    int lacks[APP_MAX_LIST] = {0}, kept = 0;
+    const int largest = num_csx->n - 1;
+    for (int i = 0; i < num_csx->n; i++)
         TRY(scaling_fault_without_place(cluster, num_csx->item[i], &lacks[i]));
-        if (num_csx->item[i] > num_csx->item[largest]) largest = i;
-    }
-    if (num_csx->n && lacks[largest] >= 0)
+    if (largest >= 0 && lacks[largest] >= 0)
         return raise_no_part(num_csx, &cluster->faults.item[lacks[largest]]);
     for (int k = 0; k < cluster->faults.n; k++) {
         const struct hw_fault *f = &cluster->faults.item[k];
@@ -339,9 +349,8 @@ static enum wsc_err warn_of_idle(struct app_sweep *c, const struct hw_machine *c
     const char *varied =
         c->o->values.n && !c->o->values.sparsity ? c->o->values.constant.path : NULL;
     struct cluster_use use = {.kind = trains ? CLUSTER_USE_TRAININGS : CLUSTER_USE_SWEEP,
-                              .machine = cluster};
-    for (int i = 0; i < c->o->num_csx.n; i++)
-        if (c->o->num_csx.item[i] > use.num_csx) use.num_csx = c->o->num_csx.item[i];
+                              .machine = cluster,
+                              .num_csx = c->o->num_csx.item[c->o->num_csx.n - 1]};
     for (int m = 0; m < c->n_models; m++) {
         use.params = &c->params[m];
         TRY(app_warn_of_idle(c->name[m], &use, &c->params[m]));
@@ -362,6 +371,7 @@ static enum wsc_err scale(struct app_call *call, struct app_sweep *c)
 {
     struct hw_machine cluster;
     char *text = NULL;
+    sort_counts(&c->o->num_csx);
     set_batches(c, app_given(call, "batch_per_csx"));
     TRY(load_models(c));
     enum wsc_err rc = app_load_cluster(c->comm, &c->o->config, &cluster, &text);

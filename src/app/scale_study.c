@@ -87,9 +87,7 @@ static enum wsc_err find_trainings(const struct app_sweep *c, struct app_study *
 /* The last but one of the steps that a sweep measures: one like all others. */
 static enum wsc_err take_apart(const struct app_sweep *c, struct app_study *s)
 {
-    int most = 0;
-    for (int i = 1; i < c->sweep.n_counts; i++)
-        if (c->o->num_csx.item[i] > c->o->num_csx.item[most]) most = i;
+    const int most = c->sweep.n_counts - 1; /* counts ascend */
     /* A shallow copy: only numbers differ, and the original owns the rest. */
     struct zoo_params params = *c->model[0].params;
     params.runconfig.num_csx = s->row[most].num_csx;

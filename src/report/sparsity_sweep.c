@@ -114,7 +114,7 @@ enum wsc_err report_sparsity_print(const struct report_scaling *s)
     return WSC_OK;
 }
 
-/* Curves of the first model at its last node count. */
+/* Curves of the first model at its largest node count. */
 static void add_points(struct wsc_text *t, const struct report_scaling *s, int i)
 {
     wsc_text_add(t, "$s << EOD\n");

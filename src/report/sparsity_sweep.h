@@ -6,7 +6,7 @@
 
 /** sparsity.csv under @p dir: a line for each value and row of the sweep. */
 enum wsc_err report_sparsity_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
-/** A table for each model, at its last node count. */
+/** A table for each model, at its largest node count. */
 enum wsc_err report_sparsity_print(const struct report_scaling *s) WSC_CHECKED;
 /** sparsity.svg and .png of the first model. */
 enum wsc_err report_sparsity_draw(const char *dir, const struct report_scaling *s) WSC_CHECKED;

@@ -20,7 +20,7 @@ static void add_variants(struct wsc_text *t, const struct report_scaling *s,
 {
     report_page_table(t, "machine|model|systems>|tokens/s>|against the first>");
     for (int i = 0; i < s->n_rows; i++) {
-        /* The last node count of each model shows most. */
+        /* The largest node count of each model shows most. */
         if (i + 1 < s->n_rows && !strcmp(s->row[i].model, s->row[i + 1].model)) continue;
         for (int k = 0; k < n; k++) {
             char rate[32];
@@ -211,7 +211,7 @@ enum wsc_err report_study_html(struct wsc_text *t, const char *dir, const struct
                                       NULL)
                 : report_page_picture(t, dir, "sweep.svg",
                                       "Throughput relative to the first value, at each model's "
-                                      "last node count.",
+                                      "largest node count.",
                                       NULL));
         add_variants(t, s, s->varied, s->n_varied);
         if (s->varied_all) {

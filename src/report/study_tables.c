@@ -133,7 +133,7 @@ static void add_value_range(struct wsc_text *t, const struct report_scaling *s, 
         wsc_text_add(t, "set xrange [%.17g:%.17g]\n", least - 1, most + 1);
 }
 
-/* tokens/s against the constant, a curve per model at its last node count. */
+/* tokens/s against the constant, a curve per model at its largest node count. */
 static enum wsc_err draw_sweep(const char *dir, const struct report_scaling *s)
 {
     struct wsc_text t = {0}, plot = {0};

@@ -213,6 +213,27 @@ TEST(scale, a_sweep_of_one_value_or_in_any_order_is_drawn)
     expect_axis("global_batch=8,2,4", "set xrange [2:8]\n");
 }
 
+/* Tables and pictures of a curve's studies are of its largest node count, wherever the command line
+ * names it. */
+TEST(scale, the_order_of_node_counts_changes_nothing)
+{
+    static const char *const study[] = {
+        "--sensitivity", "--sweep sparsity=0.5,0.9 --breakdown",
+        "--sweep cluster.wafer.io_rate=1GB/s,10GB/s --effects --tokens 1M"};
+    static const char *const counts[] = {"1,3", "3,1"};
+    char dir[2][160];
+    for (int k = 0; k < 2; k++) {
+        (void)snprintf(dir[k], sizeof dir[k], "%s", job_path(counts[k]));
+        for (int i = 0; i < 3; i++)
+            CU_ASSERT_FATAL(spawn_ok("\"$WSC\" scale --params configs/params/tiny.yaml "
+                                     "--num_csx %s %s --out %s/%d",
+                                     counts[k], study[i], dir[k], i));
+    }
+    CU_ASSERT(spawn_ok("diff -r -x '*.html' -x '*.png' -x '*.svg' %s %s", dir[0], dir[1]));
+    CU_ASSERT(spawn_ok("grep -q '<h3>tiny on 3 systems' %s/0/report.html", dir[1]));
+    CU_ASSERT(spawn_ok("grep -q 'tiny on 3 systems' %s/0/tornado.gp", dir[1]));
+}
+
 /* A row of the user's own is drawn, or the run reports it by its source. */
 TEST(scale, points_of_a_model_that_is_not_swept_are_named)
 {
