@@ -164,6 +164,24 @@ int report_ticks_choose(int64_t *tick, int n, int most)
     return kept;
 }
 
+int report_end_of_model(const struct report_scaling *s, int first)
+{
+    int end = first;
+    while (end < s->n_rows && !strcmp(s->row[end].model, s->row[first].model))
+        end++;
+    return end;
+}
+
+void report_varied_order(const struct report_scaling *s, int *order)
+{
+    for (int k = 0; k < s->n_varied; k++) {
+        int at = k;
+        for (; at > 0 && s->varied[order[at - 1]].value > s->varied[k].value; at--)
+            order[at] = order[at - 1];
+        order[at] = k;
+    }
+}
+
 const char *const report_part_name[REPORT_N_PARTS] = {"compute", "waiting for weights",
                                                       "waiting for the reduction of gradients",
                                                       "step boundary", "waiting for input"};

@@ -21,6 +21,11 @@ enum wsc_err report_view_make(struct report_view *v, const struct report_scaling
 void report_view_fini(struct report_view *v);
 /** The row of model @p m at @p num_csx; NULL when it was not swept. */
 const struct scaling_row *report_view_find(const struct report_view *v, int m, int64_t num_csx);
+/** The end (exclusive) of the rows of the model whose rows begin at row @p first. */
+int report_end_of_model(const struct report_scaling *s, int first);
+/** Fill @p order with the indices of s->varied (n_varied of them, at most SCALING_MAX_VALUES) by
+ *  ascending value, whatever the order in which the user gave the values. */
+void report_varied_order(const struct report_scaling *s, int *order);
 /** Choose at most about @p most of the rising node counts @p tick, so that labels do not touch:
  *  all when they are few, else the powers of two and the last.  Returns how many stay. */
 int report_ticks_choose(int64_t *tick, int n, int most);

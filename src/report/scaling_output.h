@@ -1,11 +1,14 @@
 /** The files and tables of a sweep that scaling_files.c puts together, one function each:
- *  tables (scaling_text.c, study_tables.c), pictures (scaling_plot.c, study_tables.c), the page
+ *  tables (scaling_text.c, study_tables.c), pictures (scaling_plot.c, study_plot.c), the page
  *  (report_html.c, study_html.c). */
 #ifndef WSC_SCALING_OUTPUT_H
 #define WSC_SCALING_OUTPUT_H
 #include <wsc/report.h>
 
 #include "report_view.h"
+
+/** Most constants of a table of sensitivities, and most bars of a tornado plot. */
+enum { REPORT_MOST_CONSTANTS = 16 };
 
 /** scaling.csv: a row per model and number of systems. */
 enum wsc_err report_csv_write(const char *dir, const struct report_view *v) WSC_CHECKED;

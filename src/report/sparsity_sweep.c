@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reports throughput against sparsity, for `wsc scale --sweep sparsity=...`: a table, sparsity.csv
  * and sparsity.svg. Each shows both methods of the weight gradient, the ratio of FLOPs, and the
- * line of a machine that spends no time on zeros. study_tables.c calls; scaling_vary() simulates.
+ * line of a machine that spends no time on zeros. study_tables.c and study_plot.c call;
+ * scaling_vary() simulates.
  */
 #include "sparsity_sweep.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writes the dependence of a curve on its parameters, as CSV files, tables on stdout and pictures:
- * effects, faults, a swept constant (sweep.svg), sensitivity (tornado.svg), whole trainings. */
+/* Writes the dependence of a curve on its parameters, as CSV files and as tables on stdout:
+ * effects, faults, a swept constant, sensitivity, whole trainings. study_plot.c draws pictures. */
 #include "html_page.h"
 #include "scaling_output.h"
 #include "sparsity_sweep.h"
@@ -10,9 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Most constants of a table and bars of a picture; heights of pictures; most node counts of a
- * table. */
-enum { MOST_BARS = 16, TORNADO_HEIGHT = 560, SWEEP_HEIGHT = 480, MOST_COLUMNS = 16 };
+/* Most node counts of a table. */
+enum { MOST_COLUMNS = 16 };
 
 /* Rows of one variant are models times counts, as those of the sweep itself. */
 static double rate_of(const struct scaling_variant *v, int i)
@@ -40,15 +39,6 @@ static enum wsc_err write_variants(const char *dir, const char *name, const char
             wsc_text_add(&t, "\n");
         }
     return out_text_write(&t, dir, name);
-}
-
-/* Rows of the model that row @p first begins. */
-static int end_of_model(const struct report_scaling *s, int first)
-{
-    int end = first;
-    while (end < s->n_rows && !strcmp(s->row[end].model, s->row[first].model))
-        end++;
-    return end;
 }
 
 /* A model's rates in one variant, and how they differ from the first one. */
@@ -93,87 +83,11 @@ static enum wsc_err print_variants(const struct report_scaling *s, const struct 
                                    int n, const char *what)
 {
     for (int first = 0, end = 0; first < s->n_rows; first = end) {
-        const int end_here = end_of_model(s, first);
+        const int end_here = report_end_of_model(s, first);
         end = end_here - first < MOST_COLUMNS ? end_here : first + MOST_COLUMNS;
         TRY(print_counts(s, v, n, what, first, end - first));
     }
     return WSC_OK;
-}
-
-/* From zero when something happens, close up when hardly anything does. */
-static void add_sweep_range(struct wsc_text *t, const struct report_scaling *s)
-{
-    const double little = 0.05, air = 0.02;
-    double least = 1, most = 1;
-    for (int k = 0; k < s->n_varied; k++)
-        for (int i = 0; i < s->n_rows; i++) {
-            const double ratio = rate_of(&s->varied[k], i) / rate_of(&s->varied[0], i);
-            least = fmin(least, ratio);
-            most = fmax(most, ratio);
-        }
-    if (most - least < little)
-        wsc_text_add(t, "set yrange [%.9g:%.9g]\n", least - air, most + air);
-    else
-        wsc_text_add(t, "set yrange [0:%.9g]\n", most * (1 + air));
-}
-
-/* From the least value to the greatest, in whatever order they are; around one alone. */
-static void add_value_range(struct wsc_text *t, const struct report_scaling *s, bool log)
-{
-    double least = s->varied[0].value, most = least;
-    for (int k = 1; k < s->n_varied; k++) {
-        least = fmin(least, s->varied[k].value);
-        most = fmax(most, s->varied[k].value);
-    }
-    if (least < most)
-        wsc_text_add(t, "set xrange [%.17g:%.17g]\n", least, most);
-    else if (log)
-        wsc_text_add(t, "set xrange [%.17g:%.17g]\n", least / 2, most * 2);
-    else
-        wsc_text_add(t, "set xrange [%.17g:%.17g]\n", least - 1, most + 1);
-}
-
-/* tokens/s against the constant, a curve per model at its largest node count. */
-static enum wsc_err draw_sweep(const char *dir, const struct report_scaling *s)
-{
-    struct wsc_text t = {0}, plot = {0};
-    const struct scaling_variant *v = s->varied;
-    bool log = true;
-    for (int k = 0; k < s->n_varied; k++)
-        log = log && v[k].value > 0;
-    wsc_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid\nset key outside "
-                     "right center\nset title 'tokens per second against ");
-    wsc_text_add(&t, "%s'\nset xlabel '%s'\nset ylabel 'relative to the first value'\n%s",
-                 s->varied_key, s->varied_key, log ? "set logscale x\n" : "");
-    wsc_text_add(&t, "set xtics rotate by -30 (");
-    const int every = (s->n_varied + 8) / 9;
-    for (int k = 0; k < s->n_varied; k += every)
-        wsc_text_add(&t, "%s'%s' %.17g", k ? ", " : "", v[k].name, v[k].value);
-    wsc_text_add(&t, ")\n");
-    add_value_range(&t, s, log);
-    add_sweep_range(&t, s);
-    wsc_text_add(&plot, "plot ");
-    for (int first = 0, m = 0; first < s->n_rows; first = end_of_model(s, first), m++) {
-        const int last = end_of_model(s, first) - 1;
-        wsc_text_add(&t, "$s%d << EOD\n", m);
-        for (int k = 0; k < s->n_varied; k++)
-            wsc_text_add(&t, "%.17g %.17g\n", v[k].value,
-                         rate_of(&v[k], last) / rate_of(&v[0], last));
-        wsc_text_add(&t, "EOD\n");
-        wsc_text_add(&plot, "%s$s%d using 1:2 with linespoints pt 7 lw 2 lc %d title ",
-                     m ? ", " : "", m, m + 1);
-        char title[128];
-        (void)snprintf(title, sizeof title, "%.60s, %lld systems", s->row[first].model,
-                       (long long)s->row[last].num_csx);
-        out_text_gnuplot(&plot, title);
-    }
-    wsc_text_add(&plot, "\n");
-    out_gnuplot_output(&t, "sweep", plot.bytes ? plot.bytes : "", SWEEP_HEIGHT);
-    t.failed = t.failed || plot.failed;
-    enum wsc_err rc = out_gnuplot(dir, "sweep", &t);
-    wsc_text_free(&plot);
-    wsc_text_free(&t);
-    return rc;
 }
 
 /* ---- sensitivity ----------------------------------------------------------------------------- */
@@ -249,7 +163,7 @@ static enum wsc_err print_sensitivity(const struct scaling_sensitivity *s)
                  "range\n",
                  s->model, (long long)s->num_csx[last]);
     TRY(out_table_new(&table, "llrrrrr", head));
-    for (int k = 0; k < s->n && k < MOST_BARS; k++) {
+    for (int k = 0; k < s->n && k < REPORT_MOST_CONSTANTS; k++) {
         const struct scaling_constant *c = &s->constant[k];
         out_table_cell(table, "%s", c->key);
         out_table_cell(table, "%s", c->kind);
@@ -259,66 +173,13 @@ static enum wsc_err print_sensitivity(const struct scaling_sensitivity *s)
         add_ratio(table, c->at_low[last]);
         add_ratio(table, c->at_high[last]);
     }
-    add_rest(table, s, MOST_BARS);
+    add_rest(table, s, REPORT_MOST_CONSTANTS);
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     if (!rc)
         (void)printf("  together, with the correlation of calibrated constants: %s to %s\n",
                      out_change(low, 1, s->below[last] - 1),
                      out_change(high, 1, s->above[last] - 1));
-    return rc;
-}
-
-/* Bars that can be seen; at least one. */
-static int visible_bars(const struct scaling_sensitivity *s)
-{
-    const double hair = 1e-5;
-    const int last = s->n_counts - 1;
-    int n = 0;
-    while (n < s->n && n < MOST_BARS &&
-           !(fabs(s->constant[n].at_low[last] - 1) < hair &&
-             fabs(s->constant[n].at_high[last] - 1) < hair))
-        n++;
-    return n > 1 ? n : 1;
-}
-
-/* Bars of the first model, longest on top: from the ratio at one end to that at the other. */
-static enum wsc_err draw_tornado(const char *dir, const struct scaling_sensitivity *s)
-{
-    struct wsc_text t = {0};
-    const int last = s->n_counts - 1, n = visible_bars(s);
-    char title[160];
-    wsc_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid xtics\n"
-                     "set style fill solid 0.85 noborder\nset boxwidth 0.7\nset title ");
-    (void)snprintf(title, sizeof title,
-                   "%.40s on %lld systems: each constant at the ends of its range%s", s->model,
-                   (long long)s->num_csx[last], n < s->n ? "; others in sensitivity.csv" : "");
-    out_text_gnuplot(&t, title);
-    wsc_text_add(
-        &t,
-        " offset character -14,0\nset xlabel 'change of tokens per second, %%'\nset yrange "
-        "[-0.6:%d.6]\n"
-        "set key inside left bottom Left reverse\nset lmargin 54\nset arrow from 0,-0.6 to 0,%d.6 "
-        "nohead lw 1 lc rgb '#444444' front\nset ytics scale 0 (",
-        n - 1, n - 1);
-    for (int k = 0; k < n; k++)
-        wsc_text_add(&t, "%s'%s  %s .. %s' %d", k ? ", " : "", s->constant[k].key,
-                     s->constant[k].low, s->constant[k].high, n - 1 - k);
-    wsc_text_add(&t, ")\n$t << EOD\n");
-    for (int k = 0; k < n; k++) {
-        const double low = s->constant[k].at_low[last], high = s->constant[k].at_high[last];
-        wsc_text_add(&t, "%d %.9g %.9g\n", n - 1 - k, isnan(low) ? -100 : 100 * (low - 1),
-                     isnan(high) ? -100 : 100 * (high - 1));
-    }
-    wsc_text_add(&t, "EOD\n");
-    out_gnuplot_output(
-        &t, "tornado",
-        "plot $t using (0):1:(0):2:($1-0.35):($1+0.35) with boxxyerror lc rgb '#0072b2' title 'at "
-        "its low end', $t using (0):1:(0):3:($1-0.35):($1+0.35) with boxxyerror lc rgb '#e69f00' "
-        "title 'at its high end'\n",
-        TORNADO_HEIGHT);
-    enum wsc_err rc = out_gnuplot(dir, "tornado", &t);
-    wsc_text_free(&t);
     return rc;
 }
 
@@ -405,16 +266,6 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
     for (int i = 0; i < s->n_breakdowns && !i; i++)
         TRY(report_step_write(dir, &s->breakdown[i]));
     return s->n_trainings ? write_training(dir, s) : WSC_OK;
-}
-
-enum wsc_err report_study_draw(const char *dir, const struct report_scaling *s)
-{
-    const enum wsc_err sweep = s->varied_all ? report_sparsity_draw(dir, s)
-                               : s->n_varied ? draw_sweep(dir, s)
-                                             : WSC_OK;
-    const enum wsc_err tornado =
-        s->n_sensitivities ? draw_tornado(dir, &s->sensitivity[0]) : WSC_OK;
-    return tornado ? tornado : sweep;
 }
 
 enum wsc_err report_study_print(const struct report_scaling *s)

@@ -194,15 +194,15 @@ TEST(scale, a_run_writes_the_trace_of_its_profiled_steps)
     spawn_free(&r);
 }
 
-/* Axis of values in the picture of a sweep. */
-static void expect_axis(const char *values, const char *range)
+/* A line on the axis of values, in the script of the picture of a sweep. */
+static void expect_axis(const char *values, const char *line)
 {
     const char *dir = job_path("axis");
     CU_ASSERT(spawn_ok("\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 2 --out %s "
                        "--sweep %s",
                        dir, values));
     char *text = read_in(dir, "sweep.gp");
-    CU_ASSERT_PTR_NOT_NULL(strstr(text, range));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, line));
     wsc_free(text);
 }
 
@@ -210,7 +210,7 @@ TEST(scale, a_sweep_of_one_value_or_in_any_order_is_drawn)
 {
     expect_axis("cluster.swarmx.link_latency=2us", "set xrange [1000000:4000000]\n");
     expect_axis("cluster.swarmx.link_latency=0us", "set xrange [-1:1]\n");
-    expect_axis("global_batch=8,2,4", "set xrange [2:8]\n");
+    expect_axis("global_batch=8,2,4", "set xtics rotate by -30 ('2' 2, '4' 4, '8' 8)\n");
 }
 
 /* Tables and pictures of a curve's studies are of its largest node count, wherever the command line

@@ -218,6 +218,62 @@ TEST(report_study, sections_of_the_page)
     CU_ASSERT_PTR_NOT_NULL(strstr(study_file("scaling.gp"), "$b0 using 1:2:3 with filledcurves"));
 }
 
+/* sweep.svg of @p n values, at most eleven, each with its number as its name; the last of them
+ * comes first in the sweep. */
+static const char *picture_of_values(const double *value, int n)
+{
+    static struct scaling_variant many[11];
+    struct report_scaling s = study_case();
+    s.varied = many;
+    s.n_varied = n;
+    for (int k = 0; k < n; k++) {
+        many[k] = (struct scaling_variant){.value = value[(k + n - 1) % n], .row = rows[k % 3]};
+        (void)snprintf(many[k].name, sizeof many[k].name, "%g", many[k].value);
+    }
+    T_OK(report_scaling_write(case_path("values"), &s));
+    return case_read(case_path("values/sweep.svg"));
+}
+
+static bool has_label(const char *svg, double value)
+{
+    char label[48];
+    (void)snprintf(label, sizeof label, "<text>%g</text>", value);
+    return strstr(svg, label) != NULL;
+}
+
+/* gnuplot draws no label at the very end of a logarithmic axis. The numbers are none of the other
+ * axis. Values that are too close have one label. */
+TEST(report_study, ends_of_the_axis_of_values_have_labels)
+{
+    static const double pair[] = {17, 170}, from_zero[] = {0, 17, 35}, alone[] = {17},
+                        ten[] = {11, 17, 27, 43, 67, 105, 160, 260, 410, 650},
+                        close[] = {17, 17.1, 17.2, 100, 167, 168, 170};
+    static const struct {
+        const double *value;
+        int n, labels;
+    } axis[] = {{pair, 2, 2}, {from_zero, 3, 3}, {alone, 1, 1}, {ten, 10, 10}, {close, 7, 3}};
+    for (size_t a = 0; a < sizeof axis / sizeof *axis; a++) {
+        const char *svg = picture_of_values(axis[a].value, axis[a].n);
+        int n = 0;
+        for (int k = 0; k < axis[a].n; k++) {
+            const bool labelled = has_label(svg, axis[a].value[k]);
+            CU_ASSERT(labelled || (k && k + 1 < axis[a].n));
+            n += labelled;
+        }
+        T_EQ(n, axis[a].labels);
+    }
+}
+
+/* The curve goes from value to value, whatever their order in the sweep; ratios are against the
+ * first one of the sweep. */
+TEST(report_study, a_curve_over_values_ascends)
+{
+    static const double value[] = {10, 20, 40};
+    (void)picture_of_values(value, 3);
+    CU_ASSERT_PTR_NOT_NULL(strstr(case_read(case_path("values/sweep.gp")),
+                                  "$s0 << EOD\n10 1.25\n20 1.5\n40 1\nEOD\n"));
+}
+
 /* The band is wider than its curve, and all of it is drawn. */
 TEST(report_study, band_is_inside_the_picture)
 {
