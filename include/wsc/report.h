@@ -68,8 +68,8 @@ struct report_scaling {
 };
 /** Write scaling.csv, scaling.gp, scaling.svg, scaling.png, report.html under @p dir (made when
  * missing), and for results that are present: effects.csv, faults.csv, sweep.csv with a picture,
- * sensitivity.csv with tornado.svg and .png, training.csv. Each file appears whole. Tables are
- * written before pictures, so they exist even without gnuplot. */
+ * sensitivity.csv with tornado.svg and .png (a panel per model), training.csv. Each file appears
+ * whole. Tables are written before pictures, so they exist even without gnuplot. */
 enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
 /** Write the text of scaling.csv into *@p text, owned by the caller. */
 enum wsc_err report_scaling_csv(const struct report_scaling *s, char **text) WSC_CHECKED;

@@ -22,7 +22,8 @@ enum wsc_err report_html_write(const char *dir, const struct report_view *v) WSC
 /** Write effects.csv, faults.csv, sweep.csv, sensitivity.csv, training.csv, as far as @p s has what
  *  they hold. */
 enum wsc_err report_study_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
-/** Draw sweep.svg and tornado.svg with their PNGs; one that fails does not keep the other away. */
+/** Draw sweep.svg or sparsity.svg, and tornado.svg, with their PNGs, all models in each; one that
+ * fails does not keep the other away. */
 enum wsc_err report_study_draw(const char *dir, const struct report_scaling *s) WSC_CHECKED;
 /** Print what report_study_write() writes as tables on stdout. */
 enum wsc_err report_study_print(const struct report_scaling *s) WSC_CHECKED;

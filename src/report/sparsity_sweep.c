@@ -6,6 +6,8 @@
  */
 #include "sparsity_sweep.h"
 
+#include "plot_style.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -115,28 +117,26 @@ enum wsc_err report_sparsity_print(const struct report_scaling *s)
     return WSC_OK;
 }
 
-/* Curves of the first model at its largest node count. */
-static void add_points(struct wsc_text *t, const struct report_scaling *s, int i)
+/* $s<m>: the curves of row @p i of the sweep, by ascending sparsity. */
+static void add_points(struct wsc_text *t, const struct report_scaling *s, const int *order, int i,
+                       int m)
 {
-    wsc_text_add(t, "$s << EOD\n");
+    wsc_text_add(t, "$s%d << EOD\n", m);
     for (int k = 0; k < s->n_varied; k++) {
-        const struct point p = point_of(s, k, i);
-        wsc_text_add(t, "%.9g %.9g %.9g %.9g\n", s->varied[k].value, speedup(&p, p.sampled),
+        const struct point p = point_of(s, order[k], i);
+        wsc_text_add(t, "%.9g %.9g %.9g %.9g\n", s->varied[order[k]].value, speedup(&p, p.sampled),
                      speedup(&p, p.all), flop_ratio(&p));
     }
     wsc_text_add(t, "EOD\n");
 }
 
-/* 1 / density is a curve between the swept values too: sampled evenly, up to the top of the
- * picture. */
-static void add_ideal(struct wsc_text *t, const struct report_scaling *s, double most)
+/* $ideal<m>: 1 / density is a curve between the swept values too: sampled evenly to the sparsity @p
+ * end, up to the top of the panel. */
+static void add_ideal(struct wsc_text *t, double end, double most, int m)
 {
     enum { SAMPLES = 100 };
-    double end = 0;
-    for (int k = 0; k < s->n_varied; k++)
-        end = fmax(end, s->varied[k].value);
     end = fmin(end, 1 - 1 / most);
-    wsc_text_add(t, "$ideal << EOD\n");
+    wsc_text_add(t, "$ideal%d << EOD\n", m);
     for (int i = 0; i <= SAMPLES; i++) {
         const double zeros = end * i / SAMPLES;
         wsc_text_add(t, "%.9g %.9g\n", zeros, 1 / (1 - zeros));
@@ -144,34 +144,52 @@ static void add_ideal(struct wsc_text *t, const struct report_scaling *s, double
     wsc_text_add(t, "EOD\n");
 }
 
+/* The top of the panel of row @p i: above all that is drawn but 1 / density. */
+static double top_of(const struct report_scaling *s, int i)
+{
+    double most = 1.5;
+    for (int k = 0; k < s->n_varied; k++) {
+        const struct point p = point_of(s, k, i);
+        most = fmax(most, fmax(flop_ratio(&p), fmax(speedup(&p, p.sampled), speedup(&p, p.all))));
+    }
+    return 1.3 * most;
+}
+
+/* The curves of row @p i, the largest node count of model @p m. */
+static void add_panel(struct wsc_text *t, const struct report_scaling *s, int i, int m, double most)
+{
+    char title[160];
+    (void)snprintf(title, sizeof title, "%.60s on %lld system%s: speedup against sparsity",
+                   s->row[i].model, (long long)s->row[i].num_csx, wsc_plural(s->row[i].num_csx));
+    wsc_text_add(t, "set title ");
+    out_text_gnuplot(t, title);
+    wsc_text_add(t,
+                 "\nset yrange [0:%.9g]\n"
+                 "plot $ideal%d using 1:2 with lines dt 2 lw 2 lc rgb '#888888' title '1 / "
+                 "density', $s%d using 1:4 with lines lw 2 lc rgb '#009e73' title 'ratio of "
+                 "FLOPs', $s%d using 1:2 with linespoints pt 7 lw 2 lc rgb '#0072b2' title "
+                 "'gradients of non-zeros', $s%d using 1:3 with linespoints pt 5 lw 2 lc rgb "
+                 "'#e69f00' title 'all gradients'\n",
+                 most, m, m, m, m);
+}
+
 enum wsc_err report_sparsity_draw(const char *dir, const struct report_scaling *s)
 {
-    struct wsc_text t = {0};
-    char title[160];
-    int last = 0;
-    while (last + 1 < s->n_rows && !strcmp(s->row[last + 1].model, s->row[0].model))
-        last++;
-    const struct point end = point_of(s, s->n_varied - 1, last);
-    const double most = 1.3 * fmax(flop_ratio(&end), fmax(speedup(&end, end.sampled), 1.5));
-    (void)snprintf(title, sizeof title, "%.60s on %lld system%s: speedup against sparsity",
-                   s->row[last].model, (long long)s->row[last].num_csx,
-                   wsc_plural(s->row[last].num_csx));
+    struct wsc_text t = {0}, panels = {0};
+    int order[SCALING_MAX_VALUES], n_models = 0;
+    report_varied_order(s, order);
+    const int sparsest = order[s->n_varied - 1];
     wsc_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid\nset key left top\n"
-                     "set title ");
-    out_text_gnuplot(&t, title);
-    wsc_text_add(&t,
-                 "\nset xlabel 'fraction of zeros'\nset ylabel 'speedup over dense weights'\n"
-                 "set yrange [0:%.9g]\n",
-                 most);
-    add_points(&t, s, last);
-    add_ideal(&t, s, most);
-    out_gnuplot_output(&t, "sparsity",
-                       "plot $ideal using 1:2 with lines dt 2 lw 2 lc rgb '#888888' title '1 / "
-                       "density', $s using 1:4 with lines lw 2 lc rgb '#009e73' title 'ratio of "
-                       "FLOPs', $s using 1:2 with linespoints pt 7 lw 2 lc rgb '#0072b2' title "
-                       "'gradients of non-zeros', $s using 1:3 with linespoints pt 5 lw 2 lc rgb "
-                       "'#e69f00' title 'all gradients'\n",
-                       HEIGHT);
+                     "set xlabel 'fraction of zeros'\nset ylabel 'speedup over dense weights'\n");
+    for (int first = 0; first < s->n_rows; first = report_end_of_model(s, first)) {
+        const int m = n_models++, last = report_end_of_model(s, first) - 1;
+        const double most = top_of(s, last);
+        add_points(&t, s, order, last, m);
+        add_ideal(&t, s->varied[sparsest].value, most, m);
+        add_panel(&panels, s, last, m, most);
+    }
+    report_panels(&t, "sparsity", &panels, n_models, HEIGHT);
+    wsc_text_free(&panels);
     enum wsc_err rc = out_gnuplot(dir, "sparsity", &t);
     wsc_text_free(&t);
     return rc;

@@ -8,6 +8,6 @@
 enum wsc_err report_sparsity_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
 /** A table for each model, at its largest node count. */
 enum wsc_err report_sparsity_print(const struct report_scaling *s) WSC_CHECKED;
-/** sparsity.svg and .png of the first model. */
+/** sparsity.svg and .png: a panel for each model, at its largest node count. */
 enum wsc_err report_sparsity_draw(const char *dir, const struct report_scaling *s) WSC_CHECKED;
 #endif

@@ -222,11 +222,7 @@ enum wsc_err report_study_html(struct wsc_text *t, const char *dir, const struct
     if (s->n_sensitivities) {
         wsc_text_add(t, "<h2>Sensitivity to the constants</h2>\n");
         TRY(report_page_picture(t, dir, "tornado.svg",
-                                s->n_sensitivities > 1
-                                    ? "The first model: one constant at a time moves to the ends "
-                                      "of its range. The tables have all models."
-                                    : "One constant at a time moves to the ends of its range.",
-                                NULL));
+                                "One constant at a time moves to the ends of its range.", NULL));
     }
     for (int i = 0; i < s->n_sensitivities; i++)
         add_sensitivity(t, &s->sensitivity[i]);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Draws what a curve depends on: a swept constant (sweep.svg: a curve per model against the values,
- * on a logarithmic axis where all are positive) and the sensitivity to the constants (tornado.svg).
+ * on a logarithmic axis where all are positive) and the sensitivity to the constants (tornado.svg:
+ * a panel per model).
  * sparsity_sweep.c draws a sweep over sparsity, study_tables.c has the numbers. */
+#include "plot_style.h"
 #include "scaling_output.h"
 #include "sparsity_sweep.h"
 
@@ -122,7 +124,7 @@ static enum wsc_err draw_sweep(const char *dir, const struct report_scaling *s)
 
 /* ---- sensitivity ----------------------------------------------------------------------------- */
 
-/* Bars that can be seen; at least one. */
+/* Bars that can be seen; at least one, where any constant has a range. */
 static int visible_bars(const struct scaling_sensitivity *s)
 {
     const double hair = 1e-5;
@@ -132,44 +134,63 @@ static int visible_bars(const struct scaling_sensitivity *s)
            !(fabs(s->constant[n].at_low[last] - 1) < hair &&
              fabs(s->constant[n].at_high[last] - 1) < hair))
         n++;
-    return n > 1 ? n : 1;
+    return !n && s->n ? 1 : n;
 }
 
-/* Bars of the first model, longest on top: from the ratio at one end to that at the other. */
-static enum wsc_err draw_tornado(const char *dir, const struct scaling_sensitivity *s)
+/* $t<m>: the changes at both ends of the range of each bar; -100 % where the model does not fit.
+ * Without a bar a point keeps gnuplot from refusing the panel. */
+static void add_bars(struct wsc_text *t, const struct scaling_sensitivity *s, int m)
 {
-    struct wsc_text t = {0};
     const int last = s->n_counts - 1, n = visible_bars(s);
-    char title[160];
-    wsc_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid xtics\n"
-                     "set style fill solid 0.85 noborder\nset boxwidth 0.7\nset title ");
-    (void)snprintf(title, sizeof title,
-                   "%.40s on %lld systems: each constant at the ends of its range%s", s->model,
-                   (long long)s->num_csx[last], n < s->n ? "; others in sensitivity.csv" : "");
-    out_text_gnuplot(&t, title);
-    wsc_text_add(
-        &t,
-        " offset character -14,0\nset xlabel 'change of tokens per second, %%'\nset yrange "
-        "[-0.6:%d.6]\n"
-        "set key inside left bottom Left reverse\nset lmargin 54\nset arrow from 0,-0.6 to 0,%d.6 "
-        "nohead lw 1 lc rgb '#444444' front\nset ytics scale 0 (",
-        n - 1, n - 1);
-    for (int k = 0; k < n; k++)
-        wsc_text_add(&t, "%s'%s  %s .. %s' %d", k ? ", " : "", s->constant[k].key,
-                     s->constant[k].low, s->constant[k].high, n - 1 - k);
-    wsc_text_add(&t, ")\n$t << EOD\n");
+    wsc_text_add(t, "$t%d << EOD\n%s", m, n ? "" : "0 0 0\n");
     for (int k = 0; k < n; k++) {
         const double low = s->constant[k].at_low[last], high = s->constant[k].at_high[last];
-        wsc_text_add(&t, "%d %.9g %.9g\n", n - 1 - k, isnan(low) ? -100 : 100 * (low - 1),
+        wsc_text_add(t, "%d %.9g %.9g\n", n - 1 - k, isnan(low) ? -100 : 100 * (low - 1),
                      isnan(high) ? -100 : 100 * (high - 1));
     }
-    wsc_text_add(&t, "EOD\n");
-    out_gnuplot_output(
-        &t, "tornado",
-        "plot $t using (0):1:(0):2:($1-0.35):($1+0.35) with boxxyerror lc rgb '#0072b2' title 'at "
-        "its low end', $t using (0):1:(0):3:($1-0.35):($1+0.35) with boxxyerror lc rgb '#e69f00' "
-        "title 'at its high end'\n",
-        TORNADO_HEIGHT);
+    wsc_text_add(t, "EOD\n");
+}
+
+/* The bars of a model, longest on top: from the ratio at one end to that at the other. */
+static void add_tornado(struct wsc_text *t, const struct scaling_sensitivity *s, int m)
+{
+    const int last = s->n_counts - 1, n = visible_bars(s), top = n ? n - 1 : 0;
+    char title[160];
+    (void)snprintf(title, sizeof title, "%.40s on %lld systems: %s%s", s->model,
+                   (long long)s->num_csx[last],
+                   n ? "each constant at the ends of its range" : "no constant has a range",
+                   n < s->n ? "; others in sensitivity.csv" : "");
+    wsc_text_add(t, "set title ");
+    out_text_gnuplot(t, title);
+    wsc_text_add(t,
+                 " offset character -14,0\nset yrange [-0.6:%d.6]\nunset arrow\n"
+                 "set arrow from 0,-0.6 to 0,%d.6 nohead lw 1 lc rgb '#444444' front\n"
+                 "set ytics scale 0 (",
+                 top, top);
+    for (int k = 0; k < n; k++)
+        wsc_text_add(t, "%s'%s  %s .. %s' %d", k ? ", " : "", s->constant[k].key,
+                     s->constant[k].low, s->constant[k].high, n - 1 - k);
+    wsc_text_add(t,
+                 ")\nplot $t%d using (0):1:(0):2:($1-0.35):($1+0.35) with boxxyerror lc rgb "
+                 "'#0072b2' title 'at its low end', $t%d using (0):1:(0):3:($1-0.35):($1+0.35) "
+                 "with boxxyerror lc rgb '#e69f00' title 'at its high end'\n",
+                 m, m);
+}
+
+/* A panel for each model. */
+static enum wsc_err draw_tornado(const char *dir, const struct report_scaling *s)
+{
+    struct wsc_text t = {0}, panels = {0};
+    wsc_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid xtics\n"
+                     "set style fill solid 0.85 noborder\nset boxwidth 0.7\n"
+                     "set xlabel 'change of tokens per second, %%'\n"
+                     "set key inside left bottom Left reverse\nset lmargin 54\n");
+    for (int m = 0; m < s->n_sensitivities; m++) {
+        add_bars(&t, &s->sensitivity[m], m);
+        add_tornado(&panels, &s->sensitivity[m], m);
+    }
+    report_panels(&t, "tornado", &panels, s->n_sensitivities, TORNADO_HEIGHT);
+    wsc_text_free(&panels);
     enum wsc_err rc = out_gnuplot(dir, "tornado", &t);
     wsc_text_free(&t);
     return rc;
@@ -182,7 +203,6 @@ enum wsc_err report_study_draw(const char *dir, const struct report_scaling *s)
     const enum wsc_err sweep = s->varied_all ? report_sparsity_draw(dir, s)
                                : s->n_varied ? draw_sweep(dir, s)
                                              : WSC_OK;
-    const enum wsc_err tornado =
-        s->n_sensitivities ? draw_tornado(dir, &s->sensitivity[0]) : WSC_OK;
+    const enum wsc_err tornado = s->n_sensitivities ? draw_tornado(dir, s) : WSC_OK;
     return tornado ? tornado : sweep;
 }

@@ -292,6 +292,72 @@ TEST(report_study, band_is_inside_the_picture)
     CU_ASSERT(lo < 390 * 0.0025 && strtod(end + 1, NULL) > 390 * 400);
 }
 
+/* ---- several models -------------------------------------------------------------------------- */
+
+static bool has_panel(const char *picture, const char *model, const char *of)
+{
+    char title[96];
+    (void)snprintf(title, sizeof title, "<text>%s on 4 systems: %s", model, of);
+    return strstr(case_read(case_path(picture)), title) != NULL;
+}
+
+/* Rows of "m" and of "n" in each variant; those of "n" have twice the rates, and speedups of their
+ * own. */
+static void double_rows(struct scaling_variant v[3], struct scaling_row row[3][2 * N_ROWS])
+{
+    for (int k = 0; k < 3; k++) {
+        v[k] = (struct scaling_variant){.name = "v", .value = 0.45 * k, .row = row[k]};
+        for (int i = 0; i < 2 * N_ROWS; i++) {
+            row[k][i] = rows[k][i % N_ROWS];
+            row[k][i].flop_per_token = row[k][i].useful_flop_per_token = 1;
+            if (i < N_ROWS) continue;
+            row[k][i].model = "n";
+            row[k][i].tokens_per_s *= 2 + k;
+        }
+    }
+}
+
+/* Pictures show every model, not only the first one; curves go from value to value, and the axis
+ * holds the fastest of them, which need not be the last one. */
+TEST(report_study, pictures_have_all_models)
+{
+    static struct scaling_row row[3][2 * N_ROWS];
+    static struct scaling_variant v[3];
+    struct scaling_sensitivity both[2] = {sensitivity, sensitivity};
+    struct report_scaling s = study_case();
+    double_rows(v, row);
+    both[1].model = "n";
+    s.row = row[0];
+    s.n_rows = 2 * N_ROWS;
+    s.effect = s.varied = s.varied_all = v;
+    s.varied_key = "sparsity";
+    s.sensitivity = both;
+    s.n_sensitivities = 2;
+    v[1].value = 0.9;
+    v[2].value = 0.45;
+    T_OK(report_scaling_write(case_path("both"), &s));
+    for (int i = 0; i < 2; i++) {
+        const char *model = i ? "n" : "m";
+        CU_ASSERT(has_panel("both/tornado.svg", model, "each constant"));
+        CU_ASSERT(has_panel("both/sparsity.svg", model, "speedup against sparsity"));
+    }
+    const char *gp = case_read(case_path("both/sparsity.gp"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(gp, "$s1 << EOD\n0 1 1 1\n0.45 3 3 1\n0.9 1.875 1.875 1\nEOD\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(gp, "set yrange [0:3.9]\n"));
+}
+
+/* A machine of which all constants are certain has a picture without bars. */
+TEST(report_study, no_constant_has_a_range)
+{
+    struct report_scaling s = study_case();
+    struct scaling_sensitivity certain = sensitivity;
+    certain.n = 0;
+    certain.constant = NULL;
+    s.sensitivity = &certain;
+    T_OK(report_scaling_write(case_path("certain"), &s));
+    CU_ASSERT(has_panel("certain/tornado.svg", "m", "no constant has a range"));
+}
+
 /* ---- trace ----------------------------------------------------------------------------------- */
 
 TEST(out_trace, is_json_and_loses_no_picosecond)
