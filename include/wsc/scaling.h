@@ -103,11 +103,11 @@ struct scaling_training {
     double flop;          /**< matrix products alone: model_flop_per_token() */
     double flop_useful;   /**< FLOPs of non-zero weights among them */
     double flop_hoffmann; /**< counted as in publications: model_flop_per_token_hoffmann() */
-    /** NaN with sparse weights and for models that do not learn the next token, of which the law
-     *  has none; else
-     *  expected test loss on the Pile for flop_hoffmann, nats per token: (flop / 5.984e22)^-0.0737
-     *  + 0.5066 (Dey et al. 2023, arXiv 2304.03208, section 3.1; a fit to 111M .. 6.7B at 20 tokens
-     *  per parameter). */
+    /** NaN with sparse or frozen weights, preference optimization and models that do not learn the
+     *  next token, of which the law has none, and outside 10 to 40 tokens per parameter; else
+     * expected test loss on the Pile for flop_hoffmann, nats per token: (flop / 5.984e22)^-0.0737 +
+     * 0.5066 (Dey et al. 2023, arXiv 2304.03208, section 3.1; a fit to 111M .. 6.7B at 20 tokens
+     * per parameter). */
     double loss;
     double checkpoint_s; /**< part of `seconds`: writing checkpoints */
     double restart_s;    /**< part of `seconds`: restarts after failures and repeated work */

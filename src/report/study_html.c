@@ -73,8 +73,9 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
 {
     wsc_text_add(t, "<h2>A whole training</h2>\n<p>Expected loss: the scaling law of "
                     "Cerebras-GPT (arXiv 2304.03208) for this compute, nats per token on the "
-                    "Pile, of dense weights and 10 to 40 tokens per parameter; FLOP: dense "
-                    "equivalent, useful FLOP: of weights that are not zero.</p>\n");
+                    "Pile, of decoders whose weights are dense and all trained, on 10 to 40 tokens "
+                    "per parameter; FLOP: dense equivalent, useful FLOP: of weights that are not "
+                    "zero.</p>\n");
     report_page_table(
         t, "model|systems>|tokens>|time>|evaluations>|checkpoints>|failures>|energy>|FLOP>|useful "
            "FLOP>|FLOP (Hoffmann et al.)>|expected loss>");

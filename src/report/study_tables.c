@@ -240,12 +240,12 @@ static enum wsc_err print_training(const struct report_scaling *s)
         else
             out_table_cell(table, "%.3f", r->loss);
     }
-    (void)printf("\na whole training; the loss is what the scaling law of Cerebras-GPT expects on "
-                 "the Pile, nats per token, of dense weights\nand 10 to 40 tokens per parameter;\nFLOP: matrix products, dense "
-                 "equivalent; useful: of "
-                 "weights that are "
-                 "not zero; FLOP (Hoffmann): with embedding and "
-                 "softmax, as publications count, and as the law takes it\n");
+    (void)printf(
+        "\na whole training; the loss is what the scaling law of Cerebras-GPT expects on the Pile, "
+        "nats per token, of decoders whose weights are dense and all trained,\non 10 to 40 tokens "
+        "per parameter; FLOP: matrix products, dense equivalent; useful: of weights that are not "
+        "zero; FLOP (Hoffmann): with embedding and softmax, as publications count, and as the law "
+        "takes it\n");
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     return rc;
