@@ -755,6 +755,9 @@ const struct conf_table *zoo_giga_table(void);
 const struct conf_table *zoo_trainer_table(void);
 /** True for a row of that table whose value maps a type's name to its keys, such as `optimizer`. */
 bool zoo_trainer_is_named(const struct conf_key *key);
+/** True for a row of that table whose value is true, false, null or a map with the keys of the rows
+ *  below it: a callback that is on or off. */
+bool zoo_trainer_is_switch(const struct conf_key *key);
 /** Initial value of the first scheduler below node @p node, by which a chain divides. */
 double zoo_schedule_initial(const struct zoo_schedule *schedule, int node);
 /** Schedulers and their arguments, indexed by enum zoo_scheduler; static. */

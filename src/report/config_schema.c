@@ -49,13 +49,30 @@ static void add_typed(struct out_json *j, const char *name)
     report_schema_ref(j, "additionalProperties", name);
 }
 
+static struct report_schema_tree trainer_tree(void);
+
+/* true, false, null, or a map with the keys of the rows below @p row. */
+static void add_switch(struct out_json *j, const struct conf_key *row)
+{
+    static const struct conf_key truth = {.type = CONF_T_BOOL};
+    const struct report_schema_tree tree = trainer_tree();
+    out_json_open_list(j, "anyOf");
+    report_schema_value(j, NULL, &truth);
+    out_json_open(j, NULL);
+    report_schema_section(j, &tree, row->path);
+    out_json_close(j);
+    out_json_close_list(j);
+}
+
 /* Keys whose values have a form of their own: what src/zoo/trainer_takes.c takes apart. */
 static void add_taken(struct out_json *j, const struct conf_key *row)
 {
     const bool is_list = strstr(row->path, "val_dataloader") != NULL;
     const int to = conf_keys_find(zoo_params_table(), row->to);
     if (row->doc) out_json_str(j, "description", row->doc);
-    if (zoo_trainer_is_named(row))
+    if (zoo_trainer_is_switch(row))
+        add_switch(j, row);
+    else if (zoo_trainer_is_named(row))
         add_typed(j, "trainer.optimizer");
     else if (!strcmp(row->to, "optimizer.learning_rate"))
         add_one_or_list(j, "scheduler");
@@ -77,7 +94,7 @@ static void add_trainer_key(struct out_json *j, const char *name, const struct c
 {
     const int to = row->to ? conf_keys_find(zoo_params_table(), row->to) : -1;
     const struct conf_key *key = to < 0 ? row : &zoo_params_table()->key[to];
-    const bool is_switch = row->read && key->type == CONF_T_BOOL;
+    const bool is_switch = zoo_trainer_is_switch(row);
     static const struct conf_key paths = {
         .type = CONF_T_SPECIAL, .nullable = true, .form = "expression or list of them"};
     if (!strcmp(row->path, "trainer.validate_all.ckpt_paths")) {

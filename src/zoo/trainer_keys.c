@@ -26,6 +26,9 @@
 #define HARNESS(p, why)     REFUSED(p, "downstream evaluation", why)
 #define CALLBACK(p, t)      ROW("init.callbacks." p, t)
 #define CALLBACK_NONE(p, t) NONE("init.callbacks." p, t)
+/* A callback that is on or off; rows below it are the keys that its map may have. */
+#define SWITCH(p, t, text)                                                                         \
+    TAKE("init.callbacks." p, t, switch, text ": on with `{}` or true, off with null or false")
 
 #define HOST_MEMORY(p)                                                                             \
     CALLBACK(p ".csx.debug.compile_crd_memory_gi", "runconfig.compile_crd_memory_gi"),             \
@@ -121,26 +124,24 @@ static const struct conf_key keys[] = {
     CALLBACK("LoadCheckpointStates.load_checkpoint_states", "runconfig.load_checkpoint_states"),
     CALLBACK("KeepNCheckpoints.n", "runconfig.max_checkpoints"),
     CALLBACK("DebugArgsPath.debug_args_path", "runconfig.debug_args_path"),
-    TAKE("init.callbacks.CheckLoss", "runconfig.check_loss_values", switch,
-         "on by default; null switches it off"),
-    TAKE("init.callbacks.ComputeNorm", "optimizer.log_summaries", switch,
-         "null switches it off"),
-    TAKE("init.callbacks.ComputeNormGNS", "optimizer.gradient_noise_scale", switch,
-         "over all parameters, whichever per_example_grad_norms names"),
+    SWITCH("CheckLoss", "runconfig.check_loss_values",
+           "stop at NaN and infinity, which every run does; off is taken as on"),
+    SWITCH("ComputeNorm", "optimizer.log_summaries", "norms to TensorBoard"),
+    SWITCH("ComputeNormGNS", "optimizer.gradient_noise_scale", "noise scale of the gradient"),
+    CALLBACK_NONE("ComputeNormGNS.per_example_grad_norms",
+                  "the noise scale is that of all parameters, whichever classes are named"),
     CALLBACK("Lora", "model.lora_params"),
     CALLBACK("SelectiveGrad", "model.selective_grad"),
     CALLBACK("OpProfiler.start_step", "runconfig.op_profiler_config.start_step"),
     CALLBACK("OpProfiler.end_step", "runconfig.op_profiler_config.end_step"),
     CALLBACK_NONE("OpProfiler.host_activities", "operations of the real host"),
     REFUSED("DumpActivations", "activations to a file", NULL),
-    TAKE("init.callbacks.LogInputSummaries", "runconfig.log_input_summaries", switch,
-         "input tensors to TensorBoard"),
+    SWITCH("LogInputSummaries", "runconfig.log_input_summaries", "input tensors to TensorBoard"),
     CALLBACK_NONE("ModelEvalMetrics", "accuracy, F1 and perplexity are always computed"),
     CALLBACK("SkipSamples.n", "runconfig.skip_samples"),
     CALLBACK("SparsityCallback.sparsity", "sparsity"),
     CALLBACK("Sparsity.sparsity", "sparsity"),
-    TAKE("init.callbacks.LogSparsity", "log_sparsity", switch,
-         "target and actual sparsity to TensorBoard; null switches it off"),
+    SWITCH("LogSparsity", "log_sparsity", "target and actual sparsity to TensorBoard"),
     REFUSED("EarlyExit", "end before the last step", NULL),
     REFUSED("SaveOldLogProbs", "log-probabilities for reinforcement learning", NULL),
     REFUSED("RunSchedule", "another order of training and evaluation", NULL),
@@ -208,4 +209,9 @@ const struct conf_table *zoo_trainer_table(void)
 bool zoo_trainer_is_named(const struct conf_key *key)
 {
     return key->read == zoo_trainer_take_optimizer;
+}
+
+bool zoo_trainer_is_switch(const struct conf_key *key)
+{
+    return key->read == zoo_trainer_take_switch;
 }

@@ -7,6 +7,7 @@
 #include "params_values.h"
 #include "trainer_tree.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -117,11 +118,39 @@ ZOO_TRAINER_TAKE(global_micro_batch)
     conf_diag_origin(p->diag, "eval_input.micro_batch_size", key->path);
 }
 
-/* A callback is on if the file has it, and off if it is null. */
+/* The keys of a callback that is a map: each needs a row below that of the callback, and has no
+ * effect. */
+static void take_callback_keys(struct conf_parse *p, const struct conf_key *key,
+                               const struct conf_node *map)
+{
+    for (int i = 0; i < map->n; i++) {
+        const struct conf_entry *e = &map->entry[i];
+        char path[CONF_MAX_PATH];
+        (void)snprintf(path, sizeof path, "%.90s.%.90s", key->path, e->key);
+        const int row = conf_keys_find(p->table, path);
+        if (row < 0)
+            conf_keys_unknown(p->table, p->diag, e->key_pos, path);
+        else if (!conf_node_is_null(e->value))
+            conf_diag_warn(p->diag, e->value->pos, path, "not used: %s", p->table->key[row].doc);
+    }
+}
+
+/* null or false: off; true or a map: on. */
 ZOO_TRAINER_TAKE(switch)
 {
-    (void)p;
-    zoo_trainer_put_text(trainer, key->to, conf_node_is_null(node) ? "false" : "true", node->pos);
+    char shown[CONF_QUOTE_BYTES];
+    bool on = false;
+    if (node->kind == CONF_NODE_MAP) {
+        take_callback_keys(p, key, node);
+        on = true;
+    } else if (!conf_node_is_null(node) &&
+               (node->kind != CONF_NODE_SCALAR || !conf_parse_bool(node->text, &on))) {
+        conf_diag_error(p->diag, node->pos, key->path,
+                        "expected a map, true, false or null, got %s; hint: {} switches it on",
+                        conf_node_describe(node, shown));
+        return;
+    }
+    zoo_trainer_put_text(trainer, key->to, on ? "true" : "false", node->pos);
 }
 
 /* ---- schedulers ------------------------------------------------------------------------------ */

@@ -197,6 +197,59 @@ TEST(zoo_trainer, short_forms)
     zoo_params_fini(&p);
 }
 
+/* An empty map, as in the Model Zoo's files, or a truth value; CheckLoss is always on. */
+TEST(zoo_trainer, callbacks_are_switched_on_and_off)
+{
+    static const struct {
+        const char *value;
+        bool on;
+    } row[] = {{"{}", true},    {"true", true},   {"yes", true},
+               {"null", false}, {"false", false}, {"off", false}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct zoo_params p;
+        char text[1200];
+        const char *v = row[i].value;
+        (void)snprintf(text, sizeof text,
+                       TRAINER(ADAMW SCHEDULER
+                               "    callbacks: [CheckLoss: %s, ComputeNorm: %s, ComputeNormGNS: "
+                               "%s, LogSparsity: %s, LogInputSummaries: %s]\n",
+                               ""),
+                       v, v, v, v, v);
+        T_OK(parse_text(&p, text, NULL));
+        T_EQ(p.optimizer.log_summaries, row[i].on);
+        T_EQ(p.optimizer.gradient_noise_scale, row[i].on);
+        T_EQ(p.log_sparsity, row[i].on);
+        T_EQ(p.runconfig.check_loss_values, true);
+        T_EQ(params_warn(&p, "CheckLoss: false is taken as true"), !row[i].on);
+        zoo_params_fini(&p);
+    }
+}
+
+TEST(zoo_trainer, classes_of_the_noise_scale_are_named_in_a_warning)
+{
+    static const char warning[] =
+        "t.yaml:6:58: trainer.init.callbacks.ComputeNormGNS.per_example_grad_norms: not used: the "
+        "noise scale is that of all parameters";
+    static const struct {
+        const char *classes;
+        bool warns;
+    } row[] = {{"[torch.nn.LayerNorm]", true}, {"null", false}};
+    for (int i = 0; i < 2; i++) {
+        struct zoo_params p;
+        char text[1200];
+        (void)snprintf(text, sizeof text,
+                       TRAINER(ADAMW SCHEDULER "    callbacks: [ComputeNormGNS: "
+                                               "{per_example_grad_norms: %s}]\n",
+                               ""),
+                       row[i].classes);
+        T_OK(parse_text(&p, text, NULL));
+        CU_ASSERT(p.optimizer.gradient_noise_scale);
+        T_EQ(params_warn(&p, warning), row[i].warns);
+        T_EQ(p.n_warnings, row[i].warns);
+        zoo_params_fini(&p);
+    }
+}
+
 TEST(zoo_trainer, a_rate_beside_schedulers_warns)
 {
     static const struct {
