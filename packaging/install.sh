@@ -43,6 +43,7 @@ put_tree() { # MODE-OF-FILES FOLDER SOURCE
     done <"$made/tree"
 }
 
+# There is a static library alone, so that each program needs all it is linked with.
 write_pkg_config() {
     cat <<EOF
 prefix=\${pcfiledir}/$up
@@ -50,9 +51,8 @@ Name: wsc
 Description: emulator of a wafer-scale AI cluster
 Version: $("$build/bin/wsc" --version | awk '{ print $2; exit }')
 Cflags: -I\${prefix}/include
-Libs: -L\${prefix}/$libdir/wsc -l:libwsc.a
-Libs.private: $LIBS -lm
-Requires.private: $PKGS
+Libs: -L\${prefix}/$libdir/wsc -l:libwsc.a -fopenmp $LIBS -lm
+Requires: $PKGS
 EOF
 }
 

@@ -65,6 +65,13 @@ uninstalls() {
     make_plain uninstall PREFIX="$work/p" && test -z "$(find "$work/p" 2>/dev/null)"
 }
 
+# The static library of the installation $work/p, by its own file of pkg-config.
+static_links() {
+    mpicc "$work/p/share/doc/wsc/examples/predict.c" -o "$work/static" \
+        $(PKG_CONFIG_PATH=$work/p/lib/pkgconfig pkg-config --cflags --libs wsc) &&
+        "$work/static" configs/params/tiny.yaml >/dev/null
+}
+
 # An installation that was moved: the example through pkg-config, the module without a variable.
 installed_works() {
     make_plain install PREFIX="$work/first" && mv "$work/first" "$work/p" &&
@@ -73,7 +80,7 @@ installed_works() {
             $(PKG_CONFIG_PATH=$work/p/lib/pkgconfig pkg-config --libs libwsc) \
             -Wl,-rpath,"$work/p/lib" &&
         "$work/installed" configs/params/tiny.yaml >/dev/null &&
-        module_works && uninstalls
+        static_links && module_works && uninstalls
 }
 
 # In Debian's folder of libraries, from a tree in which Python has imported the example.
