@@ -342,6 +342,22 @@ static void warn_of_fixed_batches(const struct app_sweep *c, int model)
         warn_of_uneven(c, model, (int64_t)v->value[i]);
 }
 
+/* A swept constant on which no steady step depends. Whole trainings may depend on it, but each of
+ * them has the machine's own value. */
+static void warn_of_idle_values(const char *model, const struct cluster_use *use, const char *key)
+{
+    struct cluster_use values = *use;
+    values.kind = CLUSTER_USE_VALUES;
+    const char *why = cluster_idle_why(&values, key);
+    if (why && use->kind == CLUSTER_USE_TRAININGS && !cluster_idle_why(use, key))
+        WSC_WARNING("%s: --sweep cluster.%s: without effect on steady steps; the whole trainings "
+                    "of --tokens have the machine's own value; hint: a run for each value, with "
+                    "--set cluster.%s=VALUE",
+                    model, key, key);
+    else if (why)
+        WSC_WARNING("%s: --sweep cluster.%s: without effect on steady steps: %s", model, key, why);
+}
+
 /* What the sweep has no use for: keys of the params, constants of the machine, --sweep. */
 static enum wsc_err warn_of_idle(struct app_sweep *c, const struct hw_machine *cluster)
 {
@@ -356,12 +372,7 @@ static enum wsc_err warn_of_idle(struct app_sweep *c, const struct hw_machine *c
         TRY(app_warn_of_idle(c->name[m], &use, &c->params[m]));
         if (trains) app_warn_of_whole_evaluations(c->name[m], use.params);
         warn_of_fixed_batches(c, m);
-        const struct cluster_use of_values = {CLUSTER_USE_VALUES, use.params, cluster, use.num_csx,
-                                              false};
-        const char *why = varied ? cluster_idle_why(&of_values, varied) : NULL;
-        if (why)
-            WSC_WARNING("%s: --sweep cluster.%s: without effect on steady steps: %s", c->name[m],
-                        varied, why);
+        if (varied) warn_of_idle_values(c->name[m], &use, varied);
     }
     return WSC_OK;
 }

@@ -423,9 +423,12 @@ TEST(scale, constants_that_no_curve_shows_are_named)
 {
     static const char *const row[][2] = {
         {"--sweep cluster.reliability.mtbf_hours=100,1000 --tokens 1B",
+         "the machine's own value; hint: a run for each value, with --set "
+         "cluster.reliability.mtbf_hours=VALUE"},
+        {"--sweep cluster.reliability.mtbf_hours=100,1000",
          "--sweep cluster.reliability.mtbf_hours: without effect on steady steps: failures count"},
         {"--sweep cluster.checkpoint.rate=1e6params/s,1e7params/s --tokens 1B",
-         "--sweep cluster.checkpoint.rate: without effect on steady steps: no checkpoint"},
+         "--sweep cluster.checkpoint.rate: without effect on steady steps; the whole trainings"},
         {"--sweep cluster.wafer.system_power=1kW,2kW",
          "--sweep cluster.wafer.system_power: without effect on steady steps: a sweep of values"},
         {"--sweep cluster.wafer.peak=1PFLOP/s,2PFLOP/s",
