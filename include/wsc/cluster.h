@@ -138,6 +138,7 @@ struct cluster_use {
     const struct hw_machine *machine;
     int64_t num_csx; /**< number of systems; the largest number of a sweep */
     bool on_mesh;    /**< kernels are simulated on the mesh */
+    bool explores;   /**< a training with micro_batch_size explore compares sizes, and only that */
 };
 /** Explain why nothing in @p use depends on the constant @p path (written without `cluster.`). The
  *  text is static. NULL: some computation reads the constant, although it need not limit the speed.
@@ -145,7 +146,8 @@ struct cluster_use {
 const char *cluster_idle_why(const struct cluster_use *use, const char *path);
 /** Add warnings to @p to->warning (@p to is use->params). There is one for every constant that the
  *  command line sets and that has no effect in @p use, for servers that the params request without
- *  effect, and for patterns of `sparsity` that match no tensor. */
+ *  effect, for micro_batch_size explore where the planner chooses, and for patterns of `sparsity`
+ *  that match no tensor. */
 enum wsc_err cluster_warn_idle(const struct cluster_use *use, struct zoo_params *to) WSC_CHECKED;
 
 /* ---- recorded passes ------------------------------------------------------------------------- */

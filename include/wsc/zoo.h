@@ -684,6 +684,10 @@ void zoo_params_fini(struct zoo_params *params);
 /** Write the effective params as YAML of the runconfig style that parses back to the same struct,
  *  without keys and sections of no effect; the caller owns *@p text. WSC_NOMEM. */
 enum wsc_err zoo_params_dump(const struct zoo_params *params, char **text) WSC_CHECKED;
+/** Do the params ask for a training that tries micro-batches (train_input.micro_batch_size
+ * explore)?
+ */
+bool zoo_explores(const struct zoo_params *params);
 /** Hash, 52 bits, of the params that decide the values of a step, without folders. WSC_NOMEM. */
 enum wsc_err zoo_training_hash(const struct zoo_params *params, int64_t *hash) WSC_CHECKED;
 /** Does @p line, one of zoo_params_dump(), have a key that changes no value of a training

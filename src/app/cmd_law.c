@@ -132,7 +132,10 @@ static enum wsc_err predict(struct law_study *s, const char *path)
         return WSC_RAISE(WSC_USAGE, "--predict: more than %d files", MAX_PREDICTIONS);
     enum wsc_err rc = app_load_params(NULL, &config, &params);
     if (!rc) rc = scaling_refuse_other_modes(&params);
-    const struct cluster_use use = {CLUSTER_USE_TRAININGS, &params, &s->cluster, o->num_csx, false};
+    const struct cluster_use use = {.kind = CLUSTER_USE_TRAININGS,
+                                    .params = &params,
+                                    .machine = &s->cluster,
+                                    .num_csx = o->num_csx};
     if (!rc) rc = scaling_refuse_passing_faults(&s->cluster);
     if (!rc) rc = app_warn_of_idle(path, &use, &params);
     if (!rc) app_warn_of_whole_evaluations(path, &params);

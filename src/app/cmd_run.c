@@ -200,18 +200,11 @@ static enum wsc_err run(struct comm *comm, struct app_run *o)
 
 /* ---- what runs ------------------------------------------------------------------------------- */
 
-/* True when micro-batches are to be tried. */
-static bool explores(const struct zoo_params *p)
-{
-    return zoo_mode_trains(p->runconfig.mode) && p->train_input.present &&
-           p->train_input.micro_batch_size == CONF_EXPLORE;
-}
-
 /* True when nothing runs. */
 static bool describes(const struct app_run *o, const struct zoo_params *p)
 {
     return o->dump_params || o->validate_only || o->compile_only || p->runconfig.validate_only ||
-           p->runconfig.compile_only || explores(p);
+           p->runconfig.compile_only || zoo_explores(p);
 }
 
 /* Print the effective params as YAML. */
@@ -255,7 +248,7 @@ static enum wsc_err describe(struct app_run *o)
     struct job_description description;
     struct scaling_row speed;
     bool timed = false;
-    if (!with_plan && !explores(p)) TRY(job_check(&o->job));
+    if (!with_plan && !zoo_explores(p)) TRY(job_check(&o->job));
     if (with_plan) TRY(speed_of(o, &speed, &timed));
     enum wsc_err rc = job_describe(&description, &o->job, with_plan);
     if (!rc) rc = report_job_print(&description, timed ? &speed : NULL, o->job.json);
@@ -284,7 +277,7 @@ static enum wsc_err execute(struct comm *comm, struct app_run *o)
     if (o->dump_params) return comm_rank(comm) ? WSC_OK : dump_params(p);
     if (o->job.print_placement)
         return comm_rank(comm) ? WSC_OK : job_print_placement(&o->job, comm);
-    const bool tries = explores(p) && !o->validate_only && !p->runconfig.validate_only;
+    const bool tries = zoo_explores(p) && !o->validate_only && !p->runconfig.validate_only;
     if (tries) return comm_rank(comm) ? WSC_OK : explore(o);
     if (describes(o, p)) return comm_rank(comm) ? WSC_OK : describe(o);
     return run(comm, o);
@@ -547,7 +540,8 @@ static enum wsc_err with_phase(struct app_call *call, const struct params_text *
     const struct cluster_use use = {.params = &params,
                                     .machine = &cluster,
                                     .num_csx = params.runconfig.num_csx,
-                                    .on_mesh = o->job.numerics == KERNELS_MESH};
+                                    .on_mesh = o->job.numerics == KERNELS_MESH,
+                                    .explores = true};
     if (!rc) rc = cluster_warn_idle(&use, &params);
     if (w->gradients) o->job.dump_gradients = NULL;
     o->job.params = &params;

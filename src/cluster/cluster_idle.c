@@ -329,6 +329,27 @@ static void warn_of_servers(struct conf_diag *d, const struct cluster_use *u)
                        m->name, (long long)m->memoryx.shards, (long long)rc->num_wgt_servers);
 }
 
+/* micro_batch_size explore, with its bounds, where no sizes are compared. */
+static void warn_of_exploring(struct conf_diag *d, const struct cluster_use *u)
+{
+    const struct zoo_params *p = u->params;
+    const struct {
+        const struct zoo_input *input;
+        const char *key;
+    } all[] = {{&p->train_input, "train_input.micro_batch_size"},
+               {&p->eval_input, "eval_input.micro_batch_size"}};
+    const char *file = d->file;
+    if (u->explores && zoo_explores(p)) return;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!all[i].input->present || all[i].input->micro_batch_size != CONF_EXPLORE) continue;
+        d->file = zoo_params_place(p, all[i].key); /* the warning begins with it */
+        conf_diag_warn(d, (struct conf_pos){0}, NULL,
+                       "explore: without effect here: the planner chooses, as with auto; hint: "
+                       "wsc run of a training prints the speed of each size");
+    }
+    d->file = file;
+}
+
 /* Patterns of `sparsity` that select no tensor: a model that was meant to be sparse is dense.  The
  * error of a model that cannot be made is left to the command, which makes it again and knows which
  * rank reports. */
@@ -368,6 +389,7 @@ enum wsc_err cluster_warn_idle(const struct cluster_use *use, struct zoo_params 
         conf_diag_warn(&d, on_command_line, s->key, "without effect: %s", why);
     }
     warn_of_servers(&d, use);
+    warn_of_exploring(&d, use);
     warn_of_patterns(&d, use);
     return conf_diag_finish(&d);
 }

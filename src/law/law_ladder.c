@@ -178,7 +178,8 @@ static enum wsc_err warn(const struct law_ladder *l, int k, const struct zoo_par
                          struct zoo_params *p)
 {
     struct zoo_params first = {0};
-    struct cluster_use use = {CLUSTER_USE_RUN, p, l->cluster, l->num_csx, false};
+    struct cluster_use use = {
+        .kind = CLUSTER_USE_RUN, .params = p, .machine = l->cluster, .num_csx = l->num_csx};
     TRY(cluster_warn_idle(&use, p));
     enum wsc_err rc = k ? parse_size(l, &l->size[0], of_file, &first) : WSC_OK;
     use.params = &first;

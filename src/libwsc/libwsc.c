@@ -252,7 +252,8 @@ int libwsc_params_check(libwsc_params *params, const libwsc_machine *machine, in
     const struct cluster_use use = {.kind = most_csx ? CLUSTER_USE_SWEEP : CLUSTER_USE_RUN,
                                     .params = p,
                                     .machine = &machine->machine,
-                                    .num_csx = most_csx ? most_csx : p->runconfig.num_csx};
+                                    .num_csx = most_csx ? most_csx : p->runconfig.num_csx,
+                                    .explores = !most_csx}; /* such a run is refused */
     while (p->n_warnings > params->n_read)
         wsc_free(p->warning[--p->n_warnings].text);
     enum wsc_err rc = cluster_warn_idle(&use, p);
@@ -391,7 +392,6 @@ static enum wsc_err refuse_other_work(const libwsc_params *params)
 {
     const struct zoo_params *p = &params->params;
     const struct zoo_runconfig *rc = &p->runconfig;
-    const struct zoo_input *in = &p->train_input;
     const struct {
         bool asked;
         const char *what, *hint;
@@ -401,7 +401,7 @@ static enum wsc_err refuse_other_work(const libwsc_params *params)
         {rc->validate_only, "runconfig.validate_only: nothing is to run",
          "wsc run --validate_only"},
         {rc->compile_only, "runconfig.compile_only: nothing is to run", "wsc run --compile_only"},
-        {zoo_mode_trains(rc->mode) && in->present && in->micro_batch_size == CONF_EXPLORE,
+        {zoo_explores(p),
          "train_input.micro_batch_size: explore compares micro-batches and trains nothing",
          "wsc run, or another micro_batch_size"},
         {p->n_phases > 1 && !params->phase_chosen, "the file has several trainers, a run is one",

@@ -246,9 +246,10 @@ static enum wsc_err warn_of_sets(struct validation_cases *cases)
     for (int i = 0; i < cases->n; i++) {
         struct validation_case *item = &cases->item[i];
         const bool whole = item->ref->quantity == VALIDATION_TRAINING_TIME;
-        const struct cluster_use use = {whole ? CLUSTER_USE_TRAININGS : CLUSTER_USE_SWEEP,
-                                        &item->params, item->cluster,
-                                        item->params.runconfig.num_csx, false};
+        const struct cluster_use use = {.kind = whole ? CLUSTER_USE_TRAININGS : CLUSTER_USE_SWEEP,
+                                        .params = &item->params,
+                                        .machine = item->cluster,
+                                        .num_csx = item->params.runconfig.num_csx};
         TRY(cluster_warn_idle(&use, &item->params));
     }
     for (int k = 0; cases->n && k < cases->item->params.n_warnings; k++) {

@@ -325,6 +325,12 @@ void zoo_params_fini(struct zoo_params *params)
     memset(params, 0, sizeof *params);
 }
 
+bool zoo_explores(const struct zoo_params *params)
+{
+    return zoo_mode_trains(params->runconfig.mode) && params->train_input.present &&
+           params->train_input.micro_batch_size == CONF_EXPLORE;
+}
+
 bool zoo_is_params_file(const char *bytes, size_t n_bytes)
 {
     static const char *const section[] = {"model",      "optimizer", "train_input",

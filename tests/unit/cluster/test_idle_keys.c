@@ -231,3 +231,33 @@ TEST(idle_keys, accumulators_of_dense_products_on_the_mesh)
         CU_ASSERT_EQUAL(idle, !(on_mesh && by_data));
     }
 }
+
+/* Only a training by `wsc run` compares the micro-batches; elsewhere the planner chooses. */
+TEST(idle_keys, exploring_micro_batches_where_none_are_compared)
+{
+    static const struct {
+        const char *set;
+        bool explores;
+        int n_warnings;
+    } row[] = {{"train_input.micro_batch_size=explore", true, 0},
+               {"train_input.micro_batch_size=explore", false, 1},
+               {"train_input.micro_batch_size={explore: {min: 1, max: 2}}", false, 1},
+               {"eval_input.micro_batch_size=explore", true, 1},
+               {"train_input.micro_batch_size=auto", false, 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        static struct small_config c;
+        const char *sets[] = {"eval_input={data_processor: GptHDF5DataProcessor, data_dir: x, "
+                              "batch_size: 4}",
+                              row[i].set, NULL};
+        T_OK(small_config_init(&c, 1, sets));
+        const int before = c.params.n_warnings;
+        const struct cluster_use use = {
+            .params = &c.params, .machine = &c.cluster, .num_csx = 1, .explores = row[i].explores};
+        T_OK(cluster_warn_idle(&use, &c.params));
+        int n = 0;
+        for (int k = before; k < c.params.n_warnings; k++)
+            n += strstr(c.params.warning[k].text, "micro_batch_size: explore: without") != NULL;
+        T_EQ(n, row[i].n_warnings);
+        small_config_fini(&c);
+    }
+}
