@@ -4,8 +4,8 @@ BUILD   ?= build/$(VARIANT)
 MPICC   ?= mpicc
 CC      := $(MPICC)
 # What was found on this host; each may be given instead (`make config` shows them).
-HDF5    := $(or $(HDF5),$(shell sh packaging/detect.sh hdf5 '$(CC)'))
-ONEDNN  := $(or $(ONEDNN),$(shell sh packaging/detect.sh onednn '$(CC)'))
+HDF5    := $(or $(HDF5),$(shell sh mpi_launch/packaging/detect.sh hdf5 '$(CC)'))
+ONEDNN  := $(or $(ONEDNN),$(shell sh mpi_launch/packaging/detect.sh onednn '$(CC)'))
 PKGS    := $(if $(findstring h5pcc,$(HDF5)),,$(HDF5)) yaml-0.1 jansson libxxhash zlib libzstd libdeflate liblz4
 h5pcc   := $(if $(findstring h5pcc,$(HDF5)),$(shell $(HDF5) -show))
 MODULES := base conf vtime num out hw mesh store zoo comm model data convert cycles host programs stream kernels memoryx swarmx wafer cluster job timeline scaling validation law report libwsc app
@@ -69,7 +69,7 @@ sources  = $(shell find src include tests benchmarks -name '*.[ch]')
 clones := $(if $(filter x86-64 x86-64-v2 x86-64-v3,$(ARCH)),-DWSC_CLONES)
 $(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/base/rng.c src/memoryx/memoryx_init.c src/memoryx/memoryx_finite.c src/memoryx/memoryx_optimizer.c src/store/sample_writer.c src/data/corpus.c)): CFLAGS += $(if $(filter release shared,$(VARIANT)),-O3 $(ARCH:%=-march=%) $(clones))
 
-MPIRUN   = $(shell sh packaging/detect.sh mpirun '$(CC)')
+MPIRUN   = $(shell sh mpi_launch/packaging/detect.sh mpirun '$(CC)')
 SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 \
            LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lint/lsan.supp:print_suppressions=0
 # Archer reports to ThreadSanitizer what OpenMP orders; libraries without its calls are left out.
@@ -91,7 +91,7 @@ all: build/wsc
 	$(if $(products),,@echo '  NOTE    no oneDNN: plain products, slower; losses have other last bits')
 ## config: what the build uses, with the variables that choose something else; ends with 1 when something is missing
 config:
-	$(Q)sh packaging/detect.sh summary '$(CC)' '$(HDF5)' '$(ONEDNN)' '$(ARCH)' $(filter-out $(HDF5),$(PKGS))
+	$(Q)sh mpi_launch/packaging/detect.sh summary '$(CC)' '$(HDF5)' '$(ONEDNN)' '$(ARCH)' $(filter-out $(HDF5),$(PKGS))
 
 build/wsc: $(BUILD)/bin/wsc
 	$(Q)ln -sf $(BUILD:build/%=%)/bin/wsc $@
@@ -120,7 +120,7 @@ $(call obj,src/hw/machine_builtin.c): configs/cluster/cs2.yaml
 $(call obj,src/report/html_assets.c): src/report/page.css src/report/page.js
 # Version and revision, where they are printed; without git those that `make dist` wrote down.  A new
 # commit rebuilds that one file.
-archived = cut -d' ' -f$(1) packaging/revision | grep -v '[$$%]'
+archived = cut -d' ' -f$(1) mpi_launch/packaging/revision | grep -v '[$$%]'
 revision := $(shell git describe --always --dirty 2>/dev/null || $(call archived,1) || echo unknown)
 revision_date := $(shell git log -1 --format=%cs 2>/dev/null || $(call archived,2) || date -r Makefile +%F)
 $(call obj,src/out/out_file.c): CPPFLAGS += \
@@ -224,7 +224,7 @@ lint: $(BUILD)/bin/wsc $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/pro
 	$(Q)printf '%s\n' $(filter %.c,$(sources)) | xargs -P $(JOBS) -n 4 sh -c 'clang-tidy -quiet "$$@" -- $(CPPFLAGS) -std=c17 2>/dev/null' _
 	$(Q)rm -rf build/cppcheck && mkdir -p build/cppcheck && cppcheck -q --error-exitcode=1 --enable=warning,portability,performance --inline-suppr \
 	  --std=c11 -j $(JOBS) --cppcheck-build-dir=build/cppcheck -D_GNU_SOURCE -Iinclude --suppress=missingIncludeSystem src
-	$(Q)shellcheck -x $(shell find mpi_launch packaging tests benchmarks .ci -name '*.sh' -o -name '*.sbatch') .ci/run mpi_launch/deps.sh
+	$(Q)shellcheck -x $(shell find mpi_launch tests benchmarks .ci -name '*.sh' -o -name '*.sbatch') .ci/run mpi_launch/deps.sh
 ## format: rewrite the sources with clang-format
 format:
 	$(Q)clang-format -i $(sources)
@@ -256,16 +256,16 @@ docs: all
 	$(Q)command -v doxygen >/dev/null && doxygen -q docs/Doxyfile || echo 'doxygen is not installed: headers not checked'
 ## site: the documents and the C reference as a searchable static site in build/site (mkdocs, doxygen)
 site:
-	$(Q)sh packaging/site.sh build/site
+	$(Q)sh mpi_launch/packaging/site.sh build/site
 ## check-site: the site, with all its links
 check-site: site
 	$(Q)PYTHONDONTWRITEBYTECODE=1 python3 tests/site_check.py build/site
 ## install: to DESTDIR/PREFIX (default /usr/local); the folder may be moved
 install: all
-	$(Q)DESTDIR='$(DESTDIR)' LIBDIR='$(LIBDIR)' PKGS='$(PKGS)' LIBS='$(products)' sh packaging/install.sh install '$(PREFIX)' $(BUILD)
+	$(Q)DESTDIR='$(DESTDIR)' LIBDIR='$(LIBDIR)' PKGS='$(PKGS)' LIBS='$(products)' sh mpi_launch/packaging/install.sh install '$(PREFIX)' $(BUILD)
 ## uninstall: remove what install made there
 uninstall:
-	$(Q)DESTDIR='$(DESTDIR)' sh packaging/install.sh uninstall '$(PREFIX)'
+	$(Q)DESTDIR='$(DESTDIR)' sh mpi_launch/packaging/install.sh uninstall '$(PREFIX)'
 ## dist: the committed tree as build/wsc-VERSION.tar.gz, the same bytes on every host
 VERSION = $(shell sed -n 's/.*define WSC_VERSION "\(.*\)".*/\1/p' src/out/out_file.c)
 dist:
@@ -274,7 +274,7 @@ dist:
 ## deb: Debian packages of the committed tree in build/deb (dpkg-dev, debhelper, dh-python)
 deb: dist
 	$(Q)rm -rf build/deb && mkdir -p build/deb && cp build/wsc-$(VERSION).tar.gz build/deb/wsc_$(VERSION).orig.tar.gz
-	$(Q)tar xzf build/wsc-$(VERSION).tar.gz -C build/deb && cp -r packaging/debian build/deb/wsc-$(VERSION)/debian
+	$(Q)tar xzf build/wsc-$(VERSION).tar.gz -C build/deb && cp -r mpi_launch/packaging/debian build/deb/wsc-$(VERSION)/debian
 	$(Q)cd build/deb/wsc-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL GIT_CEILING_DIRECTORIES=$(CURDIR)/build/deb dpkg-buildpackage -us -uc && ls ../*.deb
 ## clean: remove build/
 clean:

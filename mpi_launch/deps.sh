@@ -77,7 +77,7 @@ check() {
     have pkg-config || need pkg-config pkg-config
     have mpirun || need mpirun openmpi-bin
     headers_work || need "$mpicc $products" build-essential libopenmpi-dev libdnnl-dev
-    [ -n "${HDF5:-$(sh "${0%/*}/../packaging/detect.sh" hdf5 "$mpicc")}" ] ||
+    [ -n "${HDF5:-$(sh "${0%/*}/packaging/detect.sh" hdf5 "$mpicc")}" ] ||
         need 'parallel HDF5' libhdf5-openmpi-dev
     check_modules
     have gnuplot || [ "${GNUPLOT:-}" = no ] || need gnuplot gnuplot-nox

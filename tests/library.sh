@@ -38,7 +38,7 @@ header_is_plain_c_and_cxx() {
 
 # A plain compiler, without MPI's; the numbers are those of scaling.csv.
 example_agrees() {
-    gcc -std=c11 -Wall -Wextra -Werror -Iinclude packaging/examples/predict.c -o "$work/predict" \
+    gcc -std=c11 -Wall -Wextra -Werror -Iinclude mpi_launch/packaging/examples/predict.c -o "$work/predict" \
         -L"$lib" -lwsc -Wl,-rpath,"$lib" &&
         "$work/predict" configs/params/gpt3_111m.yaml >"$work/said" &&
         "$program" scale --params configs/params/gpt3_111m.yaml --num_csx 1,2,4,8,16 \
@@ -86,7 +86,7 @@ installed_works() {
 # In Debian's folder of libraries, from a tree in which Python has imported the example.
 installed_elsewhere_works() {
     machine=$(gcc -print-multiarch)
-    kept=packaging/examples/__pycache__
+    kept=mpi_launch/packaging/examples/__pycache__
     mkdir -p "$kept" && make_plain install PREFIX="$work/p" LIBDIR="lib/$machine" &&
         { [ -z "$machine" ] || module_works; } && uninstalls
     done=$?
@@ -112,7 +112,7 @@ echo "library: $passed passed, $failed failed"
 status=$failed
 python=$(python_with numpy)
 if [ -n "$python" ]; then
-    WSC_LIBRARY=$lib/libwsc.so.1 WSC_PROGRAM=$program PYTHONPATH=$PWD/packaging/python \
+    WSC_LIBRARY=$lib/libwsc.so.1 WSC_PROGRAM=$program PYTHONPATH=$PWD/mpi_launch/packaging/python \
         PYTHONDONTWRITEBYTECODE=1 "$python" tests/library_check.py "$program" "$work" || status=1
 else
     echo 'skipped: library: python3 is not installed'

@@ -23,7 +23,7 @@ import warnings
 
 import wsc
 
-EXAMPLES = os.path.abspath("packaging/examples")
+EXAMPLES = os.path.abspath("mpi_launch/packaging/examples")
 PROGRAM, FOLDER = sys.argv[1:3]
 PARAMS = "configs/params/gpt3_111m.yaml"
 

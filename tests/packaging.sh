@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tests of the recipes in packaging/: one version everywhere, the packages that mpi_launch/deps.sh
+# Tests of the recipes in mpi_launch/packaging/: one version everywhere, the packages that mpi_launch/deps.sh
 # asks for, and a syntax that can be read here.  Tools that are not installed (apptainer, docker,
 # spack, eb, desktop tools of Debian) would only read the same files; their syntax is checked by
 # what Python and make know of it.  Prints `N passed, N failed` as the other suites.
@@ -34,15 +34,15 @@ versions_agree() {
         echo "$file: version '$found', the program has $version" >&2
         bad=1
     done <<'EOF'
-packaging/CITATION.cff ^version: *\(.*\)
-packaging/python/pyproject.toml ^version = "\(.*\)"
-packaging/debian/changelog ^wsc (\([^-]*\)-[^)]*).*
-packaging/spack/package.py .*version("\([^"]*\)".*
-packaging/spack/package.py .*wsc-\(.*\)\.tar\.gz.*
-packaging/containers/Containerfile .*image\.version="\([^"]*\)".*
-packaging/containers/wsc.def ^ *Version \(.*\)
+mpi_launch/packaging/CITATION.cff ^version: *\(.*\)
+mpi_launch/packaging/python/pyproject.toml ^version = "\(.*\)"
+mpi_launch/packaging/debian/changelog ^wsc (\([^-]*\)-[^)]*).*
+mpi_launch/packaging/spack/package.py .*version("\([^"]*\)".*
+mpi_launch/packaging/spack/package.py .*wsc-\(.*\)\.tar\.gz.*
+mpi_launch/packaging/containers/Containerfile .*image\.version="\([^"]*\)".*
+mpi_launch/packaging/containers/wsc.def ^ *Version \(.*\)
 EOF
-    for file in packaging/easybuild/*.eb; do
+    for file in mpi_launch/packaging/easybuild/*.eb; do
         case $file in */wsc-"$version"-*) ;; *) bad=1 ;; esac
         grep -q "^version = '$version'" "$file" || bad=1
     done
@@ -61,14 +61,14 @@ deps_of_spack() {
 # Build-Depends of Debian; what every build has, pictures and texts are not needed for it.
 debian_needs_what_deps_needs() {
     deps_of_debian | grep -vE '^(build-essential|gnuplot-nox|jargon-text)$' | sort >"$work/deps"
-    sed -n '/^Build-Depends:/,/^Standards/p' packaging/debian/control |
+    sed -n '/^Build-Depends:/,/^Standards/p' mpi_launch/packaging/debian/control |
         sed 's/^Build-Depends://;/^Standards/d;s/(.*)//;s/,//' | tr -d ' ' |
         grep -vE '^(debhelper-compat|dh-python|python3)$' | sort >"$work/control"
     diff "$work/deps" "$work/control"
 }
 
 containers_need_what_deps_needs() {
-    for file in packaging/containers/Containerfile packaging/containers/wsc.def; do
+    for file in mpi_launch/packaging/containers/Containerfile mpi_launch/packaging/containers/wsc.def; do
         for package in $(deps_of_debian | grep -vE '^(libcunit1-dev|jargon-text)$'); do
             grep -qw -- "$package" "$file" || { echo "$file: $package" >&2 && return 1; }
         done
@@ -82,8 +82,8 @@ spack_needs_what_deps_needs() {
         pkgconf) package=pkgconfig ;;
         zlib) package=zlib-api ;;
         esac
-        grep -q "depends_on(\"${package}[\"@+ ]" packaging/spack/package.py ||
-            { echo "packaging/spack/package.py: $package" >&2 && return 1; }
+        grep -q "depends_on(\"${package}[\"@+ ]" mpi_launch/packaging/spack/package.py ||
+            { echo "mpi_launch/packaging/spack/package.py: $package" >&2 && return 1; }
     done
 }
 
@@ -98,7 +98,7 @@ targets_exist() {
 }
 
 python_recipes_parse() {
-    python3 - packaging/spack/package.py packaging/easybuild/*.eb <<'EOF'
+    python3 - mpi_launch/packaging/spack/package.py mpi_launch/packaging/easybuild/*.eb <<'EOF'
 import ast, sys
 spack, easyconfigs = sys.argv[1], sys.argv[2:]
 calls = {node.func.id for node in ast.walk(ast.parse(open(spack).read()))
@@ -119,7 +119,7 @@ EOF
 
 # Instructions of the Dockerfile reference, continued lines joined; shell of RUN parses.
 containerfile_parses() {
-    sed -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}' packaging/containers/Containerfile |
+    sed -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}' mpi_launch/packaging/containers/Containerfile |
         grep -vE '^(#|$)' >"$work/lines"
     ! grep -vE '^(FROM|RUN|COPY|LABEL|ENV|ENTRYPOINT) ' "$work/lines" &&
         sed -n 's/^RUN //p' "$work/lines" | sh -n
@@ -127,7 +127,7 @@ containerfile_parses() {
 
 # Sections of an Apptainer definition; the scripts in it parse.
 apptainer_definition_parses() {
-    file=packaging/containers/wsc.def
+    file=mpi_launch/packaging/containers/wsc.def
     grep -q '^Bootstrap: docker$' $file && grep -q '^From: ' $file &&
         ! grep '^%' $file | grep -vE '^%(files|post|environment|test|runscript|labels)$' || return 1
     for section in post environment test runscript; do
@@ -138,7 +138,7 @@ apptainer_definition_parses() {
 # An archive has its revision where git is not at hand.
 archive_knows_its_revision() {
     git rev-parse HEAD >/dev/null 2>&1 || return 0 # an archive itself
-    git archive HEAD packaging/revision | tar -xO >"$work/revision" &&
+    git archive HEAD mpi_launch/packaging/revision | tar -xO >"$work/revision" &&
         grep -qE '^[0-9a-f]{7,} [0-9]{4}-[0-9]{2}-[0-9]{2}$' "$work/revision"
 }
 
@@ -163,7 +163,7 @@ else
     echo 'skipped: packaging: recipes in Python: python3 is not installed'
 fi
 if command -v dpkg-parsechangelog >/dev/null; then
-    check 'debian/changelog' sh -c 'dpkg-parsechangelog -l packaging/debian/changelog >/dev/null'
+    check 'debian/changelog' sh -c 'dpkg-parsechangelog -l mpi_launch/packaging/debian/changelog >/dev/null'
 else
     echo 'skipped: packaging: debian/changelog: dpkg-dev is not installed'
 fi

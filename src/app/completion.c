@@ -2,7 +2,7 @@
 /* Completion scripts: one shell function whose lists come from the tables of commands, options and
  * keys.  zsh runs the same function through its bashcompinit.  Values are completed by what their
  * row says: choices, files (with shipped params and machines), folders, PATH= of `--set`.
- * `wsc help --completion` prints them (cmd_help.c), packaging/install.sh installs them. */
+ * `wsc help --completion` prints them (cmd_help.c), mpi_launch/packaging/install.sh installs them. */
 #include "completion.h"
 #include "option_parse.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pages of the manual, wsc(1) and one for each command, from the tables of commands and options;
  * wsc-params(5) and wsc-cluster(5) come from the tables of keys (report_config_manual()).
- * `wsc help --man` prints them (cmd_help.c), packaging/install.sh installs them. */
+ * `wsc help --man` prints them (cmd_help.c), mpi_launch/packaging/install.sh installs them. */
 #include "manual.h"
 #include "about.h"
 #include "option_help.h"

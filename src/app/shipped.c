@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Finds the files that come with the program from where the program is: in the source tree, in an
  * installation that may have been moved, or below $WSC_DATA_DIR, which has the layout of either.
- * Commands call app_find_folder(); packaging/install.sh makes the layout of an installation. */
+ * Commands call app_find_folder(); mpi_launch/packaging/install.sh makes the layout of an installation. */
 #include "shipped.h"
 
 #include <limits.h>

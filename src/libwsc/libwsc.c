@@ -2,7 +2,7 @@
 /* The C interface <libwsc.h>: handles around the structs of the program, statuses as its exit
  * statuses.  It computes nothing; scaling simulates, job runs, report writes the CSV.  Built as a
  * shared library that exports these functions alone (libwsc.map, `make library`); the Python module
- * of packaging/python calls it. */
+ * of mpi_launch/packaging/python calls it. */
 #include <libwsc.h>
 #include <wsc/cluster.h>
 #include <wsc/job.h>

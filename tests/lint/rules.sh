@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Rules that no compiler checks and that need no object files: banned functions, sizes of files,
-# SPDX lines, tolerances of tests.
+# SPDX lines, the top level, tolerances of tests.
 status=0
 
 # A banned function is one that stands before "(" and is not part of a longer name or a comment.
@@ -22,6 +22,13 @@ for f in $sources; do
     esac
     lines=$(wc -l <"$f")
     [ "$lines" -le 800 ] || { echo "$f: $lines lines, 800 is the limit"; status=1; }
+done
+# The folders of the top level are fixed.
+for entry in $(git ls-files 2>/dev/null | cut -d/ -f1 | sort -u); do
+    case $entry in
+    .* | Makefile | README.md | CONTRIBUTING.md | LICENSE | src | include | configs | mpi_launch | tests | benchmarks | docs) ;;
+    *) echo "$entry: a new file or folder at the top level; put it below one that is there"; status=1 ;;
+    esac
 done
 # Tolerances are relative but where 0 is expected.  Lines that end with a comma are joined first.
 found=$(find tests -name '*.c' -exec awk '

@@ -53,7 +53,7 @@ static const char *phases(const char *edit)
     static char command[900];
     const char *path = job_path("phases.yaml");
     CU_ASSERT_FATAL(spawn_ok(
-        "sed -e '%s' -e 's#./data/tiny/train#%s/train#' configs/params/tiny_phases.yaml >%s", edit,
+        "sed -e '%s' -e 's#./configs/data/tiny/train#%s/train#' configs/params/tiny_phases.yaml >%s", edit,
         job_data(), path));
     (void)snprintf(command, sizeof command,
                    "\"$WSC\" run --params %s --num_csx 2 --set trace_hash=true", path);
@@ -70,7 +70,7 @@ TEST(histories, a_loss_does_not_go_back_into_an_earlier_phase)
 {
     static const char *const edit[] = {
         "s/checkpoint: .*/checkpoint: {steps: 4}/;$ s#fit: .*#fit: {train_dataloader: "
-        "{data_processor: GptHDF5MapDataProcessor, data_dir: ./data/tiny/train, batch_size: 12}}#",
+        "{data_processor: GptHDF5MapDataProcessor, data_dir: ./configs/data/tiny/train, batch_size: 12}}#",
         "s/checkpoint: .*/checkpoint: {steps: 4}/;s/^      loop: {max_steps: 10}/&\\n      "
         "sparsity: 0.75/;$ i \\      sparsity: null"};
     for (int i = 0; i < 2; i++) {

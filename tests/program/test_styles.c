@@ -110,7 +110,7 @@ static const char *edited_phases(const char *edit)
     (void)snprintf(path, sizeof path, "%s/edited.yaml", test_tmpdir());
     CU_ASSERT_FATAL(
         spawn_ok("sed 's/max_steps: 10/num_steps: 5/;s/max_steps: 20/num_steps: 5/;"
-                 "s#./data/tiny/train#%s/train#;%s' configs/params/tiny_phases.yaml >%s",
+                 "s#./configs/data/tiny/train#%s/train#;%s' configs/params/tiny_phases.yaml >%s",
                  job_data(), edit, path));
     return path;
 }

@@ -1,1 +1,1 @@
-run --params configs/params/tiny.yaml --model_dir "$TMP/m" --set train_input.data_dir=data/tiny/train/data-00000.h5
+run --params configs/params/tiny.yaml --model_dir "$TMP/m" --set train_input.data_dir=configs/data/tiny/train/data-00000.h5

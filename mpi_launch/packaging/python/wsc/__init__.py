@@ -93,7 +93,7 @@ def _places():
     prefix = os.path.normpath(os.path.join(here, "../../../.."))  # PREFIX/share/wsc/python/wsc
     for folder in ("lib", "lib64", f"lib/{sysconfig.get_config_var('MULTIARCH')}"):
         yield os.path.join(prefix, folder, "libwsc.so.1"), os.path.join(prefix, "bin/wsc")
-    tree = os.path.normpath(os.path.join(here, "../../.."))  # packaging/python/wsc
+    tree = os.path.normpath(os.path.join(here, "../../../.."))  # mpi_launch/packaging/python/wsc
     yield os.path.join(tree, "build/shared/libwsc.so.1"), os.path.join(tree, "build/wsc")
     yield "libwsc.so.1", shutil.which("wsc")
 
@@ -159,7 +159,7 @@ def configs():
     chosen = os.environ.get("WSC_DATA_DIR")
     places = [chosen + "/configs"] if chosen else [
         os.path.normpath(os.path.join(here, "../../configs")),  # PREFIX/share/wsc/python/wsc
-        os.path.normpath(os.path.join(here, "../../../configs")),  # packaging/python/wsc
+        os.path.normpath(os.path.join(here, "../../../../configs")),  # mpi_launch/packaging/python/wsc
         "/usr/share/wsc/configs"]  # a package of the system
     for place in places:
         if os.path.isdir(os.path.join(place, "params")):

@@ -4,7 +4,7 @@
 # internal headers: mkdocs (mkdocs.yml beside this) for the texts, doxygen for the headers, both
 # from Debian.  Search needs a server, such as `python3 -m http.server -d build/site`; every page is
 # readable without.  Called by `make site` at the top of the tree.
-# usage: packaging/site.sh FOLDER
+# usage: mpi_launch/packaging/site.sh FOLDER
 set -eu
 site=$(mkdir -p "$1" && cd "$1" && pwd)
 for tool in mkdocs doxygen python3; do
@@ -19,7 +19,7 @@ mkdir -p "$texts"
 cp -r README.md CONTRIBUTING.md LICENSE docs configs "$texts/"
 mkdir -p "$texts/include"
 cp -r include/. "$texts/include/"
-sed "s|^docs_dir:.*|docs_dir: $texts|;s|^site_dir:.*|site_dir: $site|" packaging/site/mkdocs.yml >"$work/mkdocs.yml"
+sed "s|^docs_dir:.*|docs_dir: $texts|;s|^site_dir:.*|site_dir: $site|" mpi_launch/packaging/site/mkdocs.yml >"$work/mkdocs.yml"
 mkdocs build --quiet --strict --clean --config-file "$work/mkdocs.yml"
 rm -f "$site/404.html" # its links are those of a server's top
 

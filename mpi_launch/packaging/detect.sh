@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a build would use, found on this host; called by the Makefile, which also takes the answers
 # as variables.  `summary` prints all of it and ends with status 1 when something needed is missing.
-# usage: packaging/detect.sh hdf5|onednn|mpirun COMPILER
-#        packaging/detect.sh summary COMPILER HDF5 ONEDNN ARCH MODULE...
+# usage: mpi_launch/packaging/detect.sh hdf5|onednn|mpirun COMPILER
+#        mpi_launch/packaging/detect.sh summary COMPILER HDF5 ONEDNN ARCH MODULE...
 set -u
 what=$1
 cc=$2

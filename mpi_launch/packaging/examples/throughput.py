@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the throughput of models over the number of systems, as `wsc scale` predicts it.
 
-    PYTHONPATH=packaging/python python3 packaging/examples/throughput.py -o throughput.svg \\
+    PYTHONPATH=mpi_launch/packaging/python python3 mpi_launch/packaging/examples/throughput.py -o throughput.svg \\
         configs/params/gpt3_1p3b.yaml configs/params/gpt3_13b.yaml
 
 Needs python3-matplotlib for the picture; prints the sweeps as tables in any case.  throughput.ipynb

@@ -3,7 +3,7 @@
 # Installs and uninstalls; called by `make install` and `make uninstall` at the top of the tree.
 # Everything lies below PREFIX and finds its neighbours from there, so the folder may be moved.
 # share/wsc/manifest lists what was made, folders first: uninstall removes that and nothing else.
-# usage: packaging/install.sh install|uninstall PREFIX [BUILD]    with $DESTDIR before PREFIX
+# usage: mpi_launch/packaging/install.sh install|uninstall PREFIX [BUILD]    with $DESTDIR before PREFIX
 set -eu
 umask 022
 
@@ -78,15 +78,14 @@ install_library() {
     put 644 include include/libwsc.h
     write_library_pkg_config >"$made/libwsc.pc"
     put 644 "$libdir/pkgconfig" "$made/libwsc.pc"
-    put 644 share/wsc/python packaging/python/pyproject.toml
-    put 644 share/wsc/python/wsc packaging/python/wsc/__init__.py
-    put 644 share/doc/wsc/examples packaging/examples/*.* # without what Python keeps beside them
+    put 644 share/wsc/python mpi_launch/packaging/python/pyproject.toml
+    put 644 share/wsc/python/wsc mpi_launch/packaging/python/wsc/__init__.py
+    put 644 share/doc/wsc/examples mpi_launch/packaging/examples/*.* # without what Python keeps beside them
 }
 
 install_all() {
     put 755 bin "$build/bin/wsc"
     put_tree 644 share/wsc/configs configs
-    put_tree 644 share/wsc/data data
     put 644 share/wsc/reference benchmarks/reference/*.csv benchmarks/reference/exhibits.yaml
     put 644 share/wsc/reference/products benchmarks/reference/products/*.csv
     put 755 share/wsc/mpi_launch mpi_launch/local.sh mpi_launch/hosts.sh mpi_launch/agent.sh \
