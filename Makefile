@@ -67,7 +67,7 @@ sources  = $(shell find src include tests benchmarks -name '*.[ch]')
 # Vector code: wide registers and -O3 where the loops are, never -ffast-math.
 # Loops of the values exist for several vector units besides, chosen at the start (NUM_CLONES).
 clones := $(if $(filter x86-64 x86-64-v2 x86-64-v3,$(ARCH)),-DWSC_CLONES)
-$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/base/rng.c src/memoryx/memoryx_init.c src/memoryx/memoryx_finite.c src/memoryx/memoryx_optimizer.c src/store/sample_writer.c src/data/corpus.c)): CFLAGS += $(if $(filter release shared,$(VARIANT)),-O3 $(ARCH:%=-march=%) $(clones))
+$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/base/rng.c src/memoryx/memoryx_init.c src/memoryx/memoryx_finite.c src/memoryx/memoryx_steps.c src/store/sample_writer.c src/data/corpus.c)): CFLAGS += $(if $(filter release shared,$(VARIANT)),-O3 $(ARCH:%=-march=%) $(clones))
 
 MPIRUN   = $(shell sh mpi_launch/packaging/detect.sh mpirun '$(CC)')
 SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 \

@@ -546,6 +546,7 @@ struct zoo_optimizer {
     /** Decay rates of the moments, 0 to below 1; constant added to the square root of the second
      *  moment. */
     double beta1, beta2, eps;
+    bool two_eps;   /**< `eps` is a list of two numbers, of which the second one is eps_rms */
     double eps_rms; /**< Adafactor: lower bound of the root mean square of a tensor */
     /** correct_bias: divide moments by 1 - beta^t; amsgrad: use the largest second moment so far;
      *  maximize: maximize the objective; nesterov: Nesterov's momentum. */

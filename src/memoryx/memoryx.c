@@ -4,6 +4,7 @@
  * tensor k is a function of (seed, k, i), on any shard. */
 #include "memoryx_init.h"
 #include "memoryx_mask.h"
+#include "memoryx_optimizer.h"
 #include "memoryx_state.h"
 #include "memoryx_step.h"
 

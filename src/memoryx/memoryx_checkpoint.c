@@ -7,6 +7,7 @@
 #include "memoryx_init.h"
 #include "memoryx_loss_scale.h"
 #include "memoryx_mask_checkpoint.h"
+#include "memoryx_optimizer.h"
 #include "memoryx_state.h"
 #include "memoryx_vocabulary.h"
 

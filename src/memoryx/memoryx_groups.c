@@ -7,6 +7,7 @@
  * the others, of these one group for each factor on the learning rate. */
 #include "memoryx_groups.h"
 #include "memoryx_hyper.h"
+#include "memoryx_optimizer.h"
 
 #include <wsc/mem.h>
 

@@ -2,7 +2,8 @@
 /* Hyper-parameters of groups and scalar states of parameters, under the names of PyTorch's state
  * dicts. Both are numbers of the file: MemoryX reads none of them, since params and the number of
  * updates determine them. The first table has a row for each hyper-parameter, the second one for
- * each scalar. memoryx_groups.c calls; memoryx_optimizer.c has the rules that use the values. */
+ * each scalar. memoryx_groups.c calls; the table of memoryx_optimizer.c says which scalars an
+ * optimizer has. */
 #include "memoryx_hyper.h"
 
 #include "memoryx_optimizer.h"
@@ -47,14 +48,9 @@ static const struct {
 static bool takes(const struct zoo_optimizer *o, const char *key, enum by_eps eps)
 {
     char path[NAME_BYTES];
-    const enum by_eps own = o->type == ZOO_ADAFACTOR ? TWO_EPS : ONE_EPS;
+    const enum by_eps own = o->two_eps ? TWO_EPS : ONE_EPS;
     (void)snprintf(path, sizeof path, "optimizer.%s", key);
     return (eps == ANY || eps == own) && zoo_optimizer_takes(o, path);
-}
-
-bool memoryx_corrects_bias(const struct zoo_optimizer *o)
-{
-    return o->type == ZOO_ADAM || (o->type == ZOO_ADAMW && o->correct_bias);
 }
 
 static enum wsc_err set_in_group(struct store_file *file, int group, const char *name,
@@ -65,10 +61,11 @@ static enum wsc_err set_in_group(struct store_file *file, int group, const char 
     return store_set_number(file, key, type, value);
 }
 
-/* Adam always corrects the bias, and has no argument that says so. */
+/* An optimizer that always corrects the bias has no argument that says so. */
 enum wsc_err memoryx_set_hyper(const struct zoo_optimizer *o, struct store_file *file, int group)
 {
-    if (o->type == ZOO_ADAM) TRY(set_in_group(file, group, "correct_bias", STORE_I64, 1));
+    if (memoryx_corrects_bias(o) && !takes(o, "correct_bias", ANY))
+        TRY(set_in_group(file, group, "correct_bias", STORE_I64, 1));
     for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
         const void *field = (const char *)o + parameters[i].offset;
         if (!takes(o, parameters[i].key, parameters[i].eps)) continue;
@@ -87,18 +84,15 @@ struct scalars {
     double step, mu_product, eta, mu;
 };
 
-#define T(name) (1U << ZOO_##name)
 static const struct {
-    uint32_t types; /* optimizers with this state, one bit each */
+    enum memoryx_scalar scalar;
     const char *name;
     size_t offset; /* in struct scalars */
-} states[] = {
-    {T(ADAMW) | T(ADAM) | T(ADAFACTOR) | T(ADADELTA) | T(ADAGRAD) | T(ADAMAX) | T(ASGD) | T(NADAM) |
-         T(RADAM) | T(RMSPROP) | T(RPROP),
-     "step", offsetof(struct scalars, step)},
-    {T(NADAM), "mu_product", offsetof(struct scalars, mu_product)},
-    {T(ASGD), "eta", offsetof(struct scalars, eta)},
-    {T(ASGD), "mu", offsetof(struct scalars, mu)},
+} scalars[] = {
+    {MEMORYX_STEP, "step", offsetof(struct scalars, step)},
+    {MEMORYX_MU_PRODUCT, "mu_product", offsetof(struct scalars, mu_product)},
+    {MEMORYX_ETA, "eta", offsetof(struct scalars, eta)},
+    {MEMORYX_MU, "mu", offsetof(struct scalars, mu)},
 };
 
 /* The values that all tensors have. mu of ASGD is the part of the next weights in the average. */
@@ -106,7 +100,7 @@ static struct scalars scalars_of(const struct memoryx *mx)
 {
     const struct zoo_optimizer *o = &mx->config.params->optimizer;
     struct scalars s = {.step = (double)mx->updates, .mu_product = 1, .mu = 1};
-    for (int64_t t = 1; o->type == ZOO_NADAM && t <= mx->updates; t++)
+    for (int64_t t = 1; memoryx_has_scalar(o, MEMORYX_MU_PRODUCT) && t <= mx->updates; t++)
         s.mu_product *= memoryx_nadam_momentum(o, (double)t);
     if (mx->updates) s.mu = 1.0 / fmax(1.0, s.step - o->t0);
     return s;
@@ -127,10 +121,10 @@ static enum wsc_err set_scalars_of(const struct memoryx *mx, struct store_file *
 {
     const struct zoo_optimizer *o = &mx->config.params->optimizer;
     char key[NAME_BYTES];
-    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
-        if (!(states[i].types >> o->type & 1)) continue;
-        const double value = *(const double *)(const void *)((const char *)s + states[i].offset);
-        (void)snprintf(key, sizeof key, "optimizer.state.%d.%s", tensor, states[i].name);
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
+        if (!memoryx_has_scalar(o, scalars[i].scalar)) continue;
+        const double value = *(const double *)(const void *)((const char *)s + scalars[i].offset);
+        (void)snprintf(key, sizeof key, "optimizer.state.%d.%s", tensor, scalars[i].name);
         TRY(store_set_number(file, key, STORE_F64, value));
     }
     return WSC_OK;

@@ -6,8 +6,6 @@
 #define WSC_MEMORYX_HYPER_H
 #include "memoryx_state.h"
 
-/* True when the optimizer corrects the bias of Adam's moments. */
-bool memoryx_corrects_bias(const struct zoo_optimizer *o);
 /* Set the hyper-parameters of group @p group, except the learning rate and the weight decay. */
 enum wsc_err memoryx_set_hyper(const struct zoo_optimizer *o, struct store_file *file,
                                int group) WSC_CHECKED;

@@ -4,6 +4,7 @@
  * tensors if there is no checkpoint; memoryx_checkpoint.c if weights are not taken from one, and
  * with memoryx_vocabulary.c if the file has only a part of a tensor. */
 #include "memoryx_init.h"
+#include "memoryx_optimizer.h"
 
 #include "memoryx_loss_scale.h"
 

@@ -4,6 +4,7 @@
  * masks of non-zeros and the regular pattern need no other shard. memoryx_spawn_masks() runs the
  * program before the first pass; memoryx_regrow.c computes later masks. */
 #include "memoryx_mask.h"
+#include "memoryx_optimizer.h"
 
 #include "memoryx_bits.h"
 #include "memoryx_mask_count.h"

@@ -2,7 +2,7 @@
 /* Computes the data of an update besides the elements: learning rate and weight decay of the
  * schedules, the number of the update, clipping, and factors by tensor. Clipping by norm is that of
  * torch.nn.utils.clip_grad_norm_: g min(1, max / (norm + 1e-6)). memoryx_update.c and
- * memoryx_tensorwise.c call; memoryx_optimizer.c applies the rule. */
+ * memoryx_tensorwise.c call; memoryx_steps.c applies the rule. */
 #include "memoryx_rule.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
  *  optimizers use them. */
 #ifndef WSC_MEMORYX_RULE_H
 #define WSC_MEMORYX_RULE_H
-#include "memoryx_optimizer.h"
 #include "memoryx_state.h"
+#include "memoryx_steps.h"
 
 /* The rule of the current step's update, after the norm of its gradient is known. */
 struct memoryx_rule memoryx_rule_of_step(struct memoryx *mx);

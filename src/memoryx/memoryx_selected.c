@@ -7,6 +7,7 @@
  * sums of |w| and w^2 in fixed point, where the order does not matter. memoryx_mask.c runs the
  * program; memoryx_update.c calls the other functions in every update. */
 #include "memoryx_selected.h"
+#include "memoryx_optimizer.h"
 
 #include "memoryx_bits.h"
 #include "memoryx_exchange.h"

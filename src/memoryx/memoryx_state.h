@@ -2,7 +2,7 @@
  * times and the run in progress. */
 #ifndef WSC_MEMORYX_STATE_H
 #define WSC_MEMORYX_STATE_H
-#include "memoryx_optimizer.h"
+#include "memoryx_steps.h"
 
 #include <wsc/memoryx.h>
 

@@ -19,8 +19,21 @@
 enum { FIXED_BITS = 124 };
 __extension__ typedef __int128 fixed;
 
+struct tensorwise;
+
+/* How an optimizer updates whole tensors. */
+struct memoryx_tensorwise {
+    /* Direction of the update of elements [first, first + n) of tensor @p i, before its factor. */
+    void (*direction)(const struct tensorwise *t, const struct memoryx_rule *rule, int i,
+                      int64_t first, int64_t n, float *u);
+    /* The rounds and the update, for memoryx_update_tensorwise(). */
+    enum wsc_err (*update)(struct tensorwise *t, int64_t step, struct vtime *at);
+    bool sums_weights; /* sums of weights go with those of the directions */
+};
+
 /* State of an update. */
 struct tensorwise {
+    const struct memoryx_tensorwise *how;
     struct memoryx *mx;
     const struct memoryx_rule *rule;
     double *squares;  /* owned (n_tensors): sum of w^2 */
@@ -89,16 +102,17 @@ static void adafactor_direction(const struct tensorwise *t, const struct memoryx
             u[k] = u[k] / sqrtf(s->state[2][first + k]);
 }
 
-/* Direction of the update of elements [first, first + n) of tensor @p i, before its factor. */
+static void lamb_direction(const struct tensorwise *t, const struct memoryx_rule *rule, int i,
+                           int64_t first, int64_t n, float *u)
+{
+    const struct memoryx_block b = block_of(&t->mx->part[i], first, n);
+    memoryx_lamb_direction(rule, &b, u);
+}
+
 static void direction(const struct tensorwise *t, int i, int64_t first, int64_t n, float *u)
 {
     const struct memoryx_rule rule = memoryx_rule_of_tensor(t->mx, t->rule, i);
-    if (rule.o->type == ZOO_ADAFACTOR) {
-        adafactor_direction(t, &rule, i, first, n, u);
-        return;
-    }
-    const struct memoryx_block b = block_of(&t->mx->part[i], first, n);
-    memoryx_lamb_direction(&rule, &b, u);
+    t->how->direction(t, &rule, i, first, n, u);
 }
 
 static double direction_squares(const void *ctx, int tensor, int64_t first, int64_t n)
@@ -276,29 +290,20 @@ static void take_statistics(struct tensorwise *t, const double *total)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-int memoryx_rounds(const struct zoo_optimizer *o, const struct model *model,
-                   int64_t bytes[MEMORYX_MAX_ROUNDS])
+static int64_t bytes_of_sums(const struct model *model)
 {
-    const int64_t per_tensor = model->n_tensors * (int64_t)sizeof(double);
-    bytes[0] = bytes[1] = 0;
-    if (o->type == ZOO_LAMB) {
-        bytes[0] = 2 * per_tensor;
-        return 1;
-    }
-    if (o->type != ZOO_ADAFACTOR) return 0;
-    bytes[0] = per_tensor + n_statistics(model) * (int64_t)sizeof(float);
-    bytes[1] = per_tensor;
-    return 2;
+    return model->n_tensors * (int64_t)sizeof(double);
 }
 
-/* Sums of the directions; with Lamb, those of the weights before them. */
-static enum wsc_err own_directions(const struct tensorwise *t, bool weights, struct comm_buf **out)
+/* Sums of the directions, and those of the weights before them. */
+static enum wsc_err own_directions(const struct tensorwise *t, struct comm_buf **out)
 {
     const struct memoryx_summand w2 = {weight_squares, t}, u2 = {direction_squares, t};
     const int64_t n = memoryx_count_sums(t->mx, t->mx->shard);
-    TRY(comm_buf_create(t->mx->net->comm, out, (weights ? 2 : 1) * n * (int64_t)sizeof(double)));
+    const int lists = t->how->sums_weights ? 2 : 1;
+    TRY(comm_buf_create(t->mx->net->comm, out, lists * n * (int64_t)sizeof(double)));
     double *at = comm_buf_data(*out);
-    if (weights) {
+    if (t->how->sums_weights) {
         TRY(memoryx_own_sums(t->mx, &w2, at));
         at += n;
     }
@@ -308,11 +313,11 @@ static enum wsc_err own_directions(const struct tensorwise *t, bool weights, str
 static enum wsc_err join_directions(const struct memoryx *mx, void *ctx,
                                     struct comm_buf *const *part, struct comm_buf **total)
 {
-    const int n = mx->net->model->n_tensors, lists = mx->config.params->optimizer.type == ZOO_LAMB;
+    const struct tensorwise *t = ctx;
+    const int n = mx->net->model->n_tensors, lists = t->how->sums_weights ? 2 : 1;
     const double *sums[HW_MAX_SHARDS];
-    (void)ctx;
-    TRY(comm_buf_create(mx->net->comm, total, (int64_t)(lists + 1) * n * (int64_t)sizeof(double)));
-    for (int k = 0; k <= lists; k++) {
+    TRY(comm_buf_create(mx->net->comm, total, (int64_t)lists * n * (int64_t)sizeof(double)));
+    for (int k = 0; k < lists; k++) {
         for (int m = 0; m < mx->n_shards; m++)
             sums[m] = (const double *)comm_buf_data(part[m]) + k * memoryx_count_sums(mx, m);
         memoryx_joint_sums(mx, sums, (double *)comm_buf_data(*total) + (int64_t)k * n);
@@ -322,11 +327,10 @@ static enum wsc_err join_directions(const struct memoryx *mx, void *ctx,
 
 static enum wsc_err update_lamb(struct tensorwise *t, int64_t step, struct vtime *at)
 {
-    int64_t bytes[MEMORYX_MAX_ROUNDS];
     struct comm_buf *own = NULL, *total = NULL;
-    (void)memoryx_rounds(&t->mx->config.params->optimizer, t->mx->net->model, bytes);
-    const struct memoryx_round round = {step, MEMORYX_ROUND_FIRST, bytes[0], join_directions, t};
-    if (t->rule) TRY(own_directions(t, true, &own));
+    const int64_t bytes = 2 * bytes_of_sums(t->mx->net->model);
+    const struct memoryx_round round = {step, MEMORYX_ROUND_FIRST, bytes, join_directions, t};
+    if (t->rule) TRY(own_directions(t, &own));
     TRY(memoryx_exchange(t->mx, &round, own, &total, at));
     if (total) {
         const double *sums = comm_buf_data(total);
@@ -339,11 +343,13 @@ static enum wsc_err update_lamb(struct tensorwise *t, int64_t step, struct vtime
 
 static enum wsc_err update_adafactor(struct tensorwise *t, int64_t step, struct vtime *at)
 {
-    int64_t bytes[MEMORYX_MAX_ROUNDS];
     struct comm_buf *own = NULL, *total = NULL;
-    (void)memoryx_rounds(&t->mx->config.params->optimizer, t->mx->net->model, bytes);
-    const struct memoryx_round first = {step, MEMORYX_ROUND_FIRST, bytes[0], join_statistics, t};
-    const struct memoryx_round second = {step, MEMORYX_ROUND_SECOND, bytes[1], join_directions, t};
+    const struct model *model = t->mx->net->model;
+    const int64_t sums = bytes_of_sums(model);
+    const int64_t statistics = n_statistics(model) * (int64_t)sizeof(float);
+    const struct memoryx_round first = {step, MEMORYX_ROUND_FIRST, sums + statistics,
+                                        join_statistics, t};
+    const struct memoryx_round second = {step, MEMORYX_ROUND_SECOND, sums, join_directions, t};
     if (t->rule) {
         t->unit = choose_unit(t);
         TRY(own_statistics(t, &own));
@@ -352,23 +358,31 @@ static enum wsc_err update_adafactor(struct tensorwise *t, int64_t step, struct 
     if (total) take_statistics(t, comm_buf_data(total));
     comm_buf_unref(&total);
     own = NULL;
-    if (t->rule) TRY(own_directions(t, false, &own));
+    if (t->rule) TRY(own_directions(t, &own));
     TRY(memoryx_exchange(t->mx, &second, own, &total, at));
     if (total) apply_adafactor(t, comm_buf_data(total));
     comm_buf_unref(&total);
     return WSC_OK;
 }
 
-enum wsc_err memoryx_update_tensorwise(struct memoryx *mx, const struct memoryx_rule *rule,
-                                       int64_t step, struct vtime *at)
+/* ---- the updates ----------------------------------------------------------------------------- */
+
+const struct memoryx_tensorwise memoryx_lamb = {
+    .direction = lamb_direction, .update = update_lamb, .sums_weights = true};
+
+const struct memoryx_tensorwise memoryx_adafactor = {.direction = adafactor_direction,
+                                                     .update = update_adafactor};
+
+enum wsc_err memoryx_update_tensorwise(struct memoryx *mx, const struct memoryx_tensorwise *how,
+                                       const struct memoryx_rule *rule, int64_t step,
+                                       struct vtime *at)
 {
-    const enum zoo_optimizer_type type = mx->config.params->optimizer.type;
-    struct tensorwise t = {.mx = mx, .rule = rule};
-    if (type != ZOO_LAMB && type != ZOO_ADAFACTOR) return WSC_OK;
+    struct tensorwise t = {.how = how, .mx = mx, .rule = rule};
+    if (!how) return WSC_OK;
     TRY_NEW(t.squares, WSC_MEM_MEMORYX, mx->net->model->n_tensors);
     t.row_mean = wsc_alloc(WSC_MEM_MEMORYX, (size_t)mx->net->model->n_tensors, sizeof *t.row_mean);
     enum wsc_err rc = t.row_mean ? WSC_OK : WSC_NOMEM;
-    if (!rc) rc = (type == ZOO_LAMB ? update_lamb : update_adafactor)(&t, step, at);
+    if (!rc) rc = how->update(&t, step, at);
     wsc_free(t.squares);
     wsc_free(t.row_mean);
     return rc;

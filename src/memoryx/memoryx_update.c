@@ -5,13 +5,14 @@
  * the whole gradient, the elements of a stage are updated as soon as its gradient is complete,
  * while others arrive; otherwise, between hosts, when the stage is sent for the next step, while
  * others are sent (docs/decisions/0050). memoryx_step.c calls; memoryx_rule.c and
- * memoryx_optimizer.c have the mathematics. */
+ * memoryx_steps.c have the mathematics. */
 #include "memoryx_update.h"
 
 #include "memoryx_hash.h"
 #include "memoryx_loss_scale.h"
 #include "memoryx_noise_scale.h"
 #include "memoryx_norms.h"
+#include "memoryx_optimizer.h"
 #include "memoryx_pause.h"
 #include "memoryx_regrow.h"
 #include "memoryx_rule.h"
@@ -138,12 +139,11 @@ static bool updates_as_sent(const struct memoryx *mx, int64_t step)
 {
     const struct model *model = mx->net->model;
     const struct zoo_params *params = mx->config.params;
-    int64_t bytes[MEMORYX_MAX_ROUNDS];
     bool selects = false;
     for (int i = 0; i < model->n_tensors; i++)
         selects = selects || model->tensor[i].selected;
     return step + 1 < stream_end_step(mx->pass) && !params->trace_hash && !selects &&
-           !model_has_masks(model) && !memoryx_rounds(&params->optimizer, model, bytes) &&
+           !model_has_masks(model) && !memoryx_tensorwise_of(&params->optimizer) &&
            comm_link_sends_pieces(mx->ports->down.weights[0]);
 }
 
@@ -172,11 +172,12 @@ void memoryx_update_due(struct memoryx *mx, int stage)
 /* The whole update; without values, or for a skipped step, its messages alone. */
 static enum wsc_err update_values(struct memoryx *mx, int64_t step, bool applies, struct vtime *at)
 {
-    if (!applies) return memoryx_update_tensorwise(mx, NULL, step, at);
+    const struct memoryx_tensorwise *whole = memoryx_tensorwise_of(&mx->config.params->optimizer);
+    if (!applies) return memoryx_update_tensorwise(mx, whole, NULL, step, at);
     const struct memoryx_rule rule = memoryx_rule_of_step(mx);
     memoryx_hold_unselected(mx);
     update_elements(mx, &rule, step);
-    TRY(memoryx_update_tensorwise(mx, &rule, step, at));
+    TRY(memoryx_update_tensorwise(mx, whole, &rule, step, at));
     memoryx_release_unselected(mx);
     if (model_is_sparse(mx->net->model)) TRY(memoryx_update_masks(mx, step));
     mx->updates++;
@@ -198,9 +199,8 @@ static enum wsc_err check_norm(const struct memoryx *mx, int64_t step)
 /* True when nothing is updated before the norm over all parameters is known. */
 static bool update_waits(const struct zoo_params *params, const struct model *model)
 {
-    int64_t bytes[MEMORYX_MAX_ROUNDS];
     return params->optimizer.max_gradient_norm > 0 || memoryx_scales_dynamically(params, model) ||
-           memoryx_rounds(&params->optimizer, model, bytes) > 0;
+           memoryx_tensorwise_of(&params->optimizer);
 }
 
 /* Schedules count updates; without values every step is one. */

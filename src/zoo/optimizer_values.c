@@ -109,7 +109,7 @@ void zoo_write_eps(struct wsc_text *out, const void *optimizer, const struct con
 {
     const struct zoo_optimizer *o = optimizer;
     (void)at;
-    if (o->type == ZOO_ADAFACTOR) {
+    if (o->two_eps) {
         write_two(out, o->eps, o->eps_rms);
         return;
     }

@@ -13,28 +13,38 @@
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Name of each type of optimizer, and its defaults that differ from those of the keys; 0: the
- * default of the key.  The key table has the keys that a type takes (conf_key.kinds). */
+/* Name of each type of optimizer, its defaults that differ from those of the keys (0: the default
+ * of the key), and what is special about its arguments.  The key table has the keys that a type
+ * takes (conf_key.kinds). */
 static const struct row {
     const char *name;
     struct {
         double beta2, eps, alpha;
     } standard;
+    bool two_eps, always_corrects_bias;
+    struct {
+        const char *path, *why; /* a key that the Model Zoo takes, and this program does not */
+    } refused;
 } rows[ZOO_N_OPTIMIZERS] = {
-    [ZOO_ADAMW] = {"AdamW", {0, 0, 0}},
-    [ZOO_ADAM] = {"Adam", {0, 0, 0}},
-    [ZOO_ADAFACTOR] = {"Adafactor", {0, 1e-30, 0}},
-    [ZOO_LAMB] = {"Lamb", {0, 0, 0}},
-    [ZOO_SGD] = {"SGD", {0, 0, 0}},
-    [ZOO_LION] = {"Lion", {0.99, 0, 0}},
-    [ZOO_ADADELTA] = {"Adadelta", {0, 0, 0}},
-    [ZOO_ADAGRAD] = {"Adagrad", {0, 0, 0}},
-    [ZOO_ADAMAX] = {"Adamax", {0, 0, 0}},
-    [ZOO_ASGD] = {"ASGD", {0, 0, 0.75}},
-    [ZOO_NADAM] = {"NAdam", {0, 1e-8, 0}},
-    [ZOO_RADAM] = {"RAdam", {0, 0, 0}},
-    [ZOO_RMSPROP] = {"RMSprop", {0, 1e-8, 0}},
-    [ZOO_RPROP] = {"Rprop", {0, 0, 0}},
+    [ZOO_ADAMW] = {.name = "AdamW"},
+    [ZOO_ADAM] = {.name = "Adam", .always_corrects_bias = true},
+    [ZOO_ADAFACTOR] = {.name = "Adafactor",
+                       .standard.eps = 1e-30,
+                       .two_eps = true,
+                       .refused = {"optimizer.beta1",
+                                   "the first moment of Adafactor is not supported; hint: leave it "
+                                   "out"}},
+    [ZOO_LAMB] = {.name = "Lamb"},
+    [ZOO_SGD] = {.name = "SGD"},
+    [ZOO_LION] = {.name = "Lion", .standard.beta2 = 0.99},
+    [ZOO_ADADELTA] = {.name = "Adadelta"},
+    [ZOO_ADAGRAD] = {.name = "Adagrad"},
+    [ZOO_ADAMAX] = {.name = "Adamax"},
+    [ZOO_ASGD] = {.name = "ASGD", .standard.alpha = 0.75},
+    [ZOO_NADAM] = {.name = "NAdam", .standard.eps = 1e-8},
+    [ZOO_RADAM] = {.name = "RAdam"},
+    [ZOO_RMSPROP] = {.name = "RMSprop", .standard.eps = 1e-8},
+    [ZOO_RPROP] = {.name = "Rprop"},
 };
 
 /* ---- checks ---------------------------------------------------------------------------------- */
@@ -91,7 +101,7 @@ static void warn_tagged_decays(struct conf_parse *p, int type)
     }
 }
 
-/* Defaults of this optimizer where the file has no value. */
+/* Defaults of this optimizer where the file has no value, and what is no choice. */
 static void set_defaults(struct conf_parse *p, const struct row *row, struct zoo_optimizer *o)
 {
     const bool has_beta2 =
@@ -100,6 +110,8 @@ static void set_defaults(struct conf_parse *p, const struct row *row, struct zoo
     if (row->standard.eps > 0 && !conf_parse_given(p, "optimizer.eps")) o->eps = row->standard.eps;
     if (row->standard.alpha > 0 && !conf_parse_given(p, "optimizer.alpha"))
         o->alpha = row->standard.alpha;
+    o->two_eps = row->two_eps;
+    o->correct_bias |= row->always_corrects_bias;
 }
 
 /* `betas` and `beta1` or `beta2` are two ways to write one value, of which one would be lost. */
@@ -126,23 +138,21 @@ struct zoo_loss_scales zoo_loss_scales(const struct zoo_params *params)
                                     .most = most};
 }
 
-/* The Model Zoo's Adafactor can have a first moment, with the decay rate beta1. */
-static void check_first_moment(struct conf_parse *p, int type)
+static void check_refused(struct conf_parse *p, const struct row *row)
 {
-    static const char path[] = "optimizer.beta1";
-    if (type == ZOO_ADAFACTOR && conf_parse_given(p, path))
-        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path,
-                        "the first moment of Adafactor is not supported; hint: leave it out");
+    const char *path = row->refused.path;
+    if (path && conf_parse_given(p, path))
+        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path, "%s", row->refused.why);
 }
 
-/* Adafactor has two eps, so that a list is a value of the key; any other optimizer would lose the
- * second number. */
+/* A list is a value of the key, for optimizers with two eps; any other one would lose the second
+ * number. */
 static void check_one_eps(struct conf_parse *p, int type)
 {
     static const char path[] = "optimizer.eps";
     const int row = conf_keys_find(p->table, path);
     const struct conf_node *eps = p->given[row];
-    if (type == ZOO_ADAFACTOR || !takes(&p->table->key[row], type)) return;
+    if (rows[type].two_eps || !takes(&p->table->key[row], type)) return;
     if (eps && eps->kind == CONF_NODE_LIST)
         conf_diag_error(p->diag, eps->pos, path,
                         "expected a number, got a list; hint: Adafactor alone has two eps, %s one",
@@ -206,6 +216,6 @@ void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *o)
     warn_tagged_decays(p, i);
     check_one_spelling(p);
     check_one_eps(p, i);
-    check_first_moment(p, i);
+    check_refused(p, &rows[i]);
     check_values(p, o);
 }
