@@ -123,11 +123,13 @@ static void warn_of_sparsity(const struct law_study *s, const char *path,
 static enum wsc_err predict(struct law_study *s, const char *path)
 {
     const struct app_law *o = s->o;
-    char systems[48];
+    const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    char systems[48], name[LAW_NAME];
     struct app_config config = {
         .params_path = path, .set = {{.text = systems, .option = "num_csx"}}, .n_sets = 1};
     struct zoo_params params;
     (void)snprintf(systems, sizeof systems, "runconfig.num_csx=%lld", (long long)o->num_csx);
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(file, "."), file);
     if (s->n_predictions == MAX_PREDICTIONS)
         return WSC_RAISE(WSC_USAGE, "--predict: more than %d files", MAX_PREDICTIONS);
     enum wsc_err rc = app_load_params(NULL, &config, &params);
@@ -137,8 +139,8 @@ static enum wsc_err predict(struct law_study *s, const char *path)
                                     .machine = &s->cluster,
                                     .num_csx = o->num_csx};
     if (!rc) rc = scaling_refuse_passing_faults(&s->cluster);
-    if (!rc) rc = app_warn_of_idle(path, &use, &params);
-    if (!rc) app_warn_of_whole_evaluations(path, &params);
+    if (!rc) rc = app_warn_of_idle(name, &use, &params);
+    if (!rc) app_warn_of_whole_evaluations(name, &params);
     if (!rc) warn_of_another_objective(s, path, &params);
     if (!rc) warn_of_sparsity(s, path, &params);
     const struct scaling_model model = {.name = path, .params = &params};
@@ -146,8 +148,7 @@ static enum wsc_err predict(struct law_study *s, const char *path)
     if (!rc) rc = law_predict(&s->fit, &model, &s->cluster, o->num_csx, o->tokens_per_param, p);
     if (!rc) {
         s->n_predictions++;
-        const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-        (void)snprintf(p->name, sizeof p->name, "%.*s", (int)strcspn(name, "."), name);
+        memcpy(p->name, name, sizeof p->name);
     }
     zoo_params_fini(&params);
     return rc;

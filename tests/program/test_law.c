@@ -291,7 +291,7 @@ TEST(law, a_constant_that_no_prediction_reads_warns)
     struct spawn_result r;
     spawn_run(&r, predicts, job_path("idle"), "cluster.recovery.reroute=5s");
     T_EQ(r.status, 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "gpt3_111m.yaml: --set cluster.recovery.reroute: without "
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "gpt3_111m: --set cluster.recovery.reroute: without "
                                          "effect: "));
     spawn_free(&r);
     spawn_run(&r, predicts, job_path("passing"),
@@ -340,6 +340,7 @@ TEST(law, a_prediction_has_the_global_batch_of_its_file)
     T_EQ(r.status, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "train_input.batch_size: 8 sequences do not divide evenly "
                                          "among 3 systems"));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "tiny.yaml: configs/params/tiny.yaml"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "on 3 systems at the FLOPs per second of tiny, global "
                                          "batch 8."));
     spawn_free(&r);
