@@ -362,7 +362,7 @@ static enum wsc_err draw(const char *dir, const struct report_law *r)
                      "set title 'Loss against training FLOPs'\nset xlabel 'FLOPs of a training'\n"
                      "set ylabel 'loss, nats per token'\n"
                      "set grid lt 1 lw 0.6 lc rgb '#cccccc'\nset border 3 lw 1 lc rgb '#444444'\n"
-                     "set tics nomirror out\nset key outside below Left reverse\n");
+                     "set tics nomirror out\nset key outside below Left reverse height 1\n");
     add_curve(&t, r->fit, &x, &y);
     wsc_text_add(&t, "set xrange [%.9g:%.9g]\n", x.low, x.high);
     add_flop_ticks(&t, &x);
