@@ -207,6 +207,27 @@ TEST(counters, what_does_not_fit_is_refused)
     check_refused(&tokens, 1, 2, "more tokens than 64 bits count");
 }
 
+/* Gradients multiplied by 0 would have no value. */
+TEST(counters, a_loss_scale_of_zero_is_refused)
+{
+    static const char half[] = "--num_csx 2 --set model.mixed_precision=true "
+                               "--set model.fp16_type=float16 "
+                               "--set optimizer.loss_scaling_factor=dynamic";
+    const struct counter scale = {"grad_scaler.loss_scale", 0, 0}; /* 0.0 has no bits */
+    char from[200], doctored[200];
+    struct spawn_result r;
+    (void)snprintf(from, sizeof from, "%s", job_path("half"));
+    (void)snprintf(doctored, sizeof doctored, "%s", job_path("doctored.mdl"));
+    CU_ASSERT_FATAL(spawn_ok("%s %s --num_steps 1 --model_dir %s", job_tiny(), half, from));
+    (void)snprintf(from + strlen(from), sizeof from - strlen(from), "/checkpoint_1.mdl");
+    doctor(from, doctored, &scale, 1);
+    spawn_run(&r, "%s %s --num_steps 2 --model_dir %s --checkpoint_path %s", job_tiny(), half,
+              job_path("unscaled"), doctored);
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, ": a loss scale of 0"));
+    spawn_free(&r);
+}
+
 /* Number and hash of the samples, each by itself; a file without them, as of an earlier release, is
  * not compared. */
 TEST(counters, samples_of_a_checkpoint_are_compared)
