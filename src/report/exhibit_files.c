@@ -33,8 +33,9 @@ static WSC_CHECKED enum wsc_err write_rows(const char *dir, const struct validat
         const struct validation_figure *f = p->ref;
         const bool judged = f->kind != VALIDATION_KIND_CONTEXT;
         out_text_csv(&t, f->id);
-        wsc_text_add(&t, ",%s,%s,%s,%lld,%lld,%lld", validation_quantity_name(f->quantity), f->unit,
-                     validation_kind_name(f->kind), (long long)f->num_csx,
+        wsc_text_add(&t, ",%s,", validation_quantity_name(f->quantity));
+        out_text_csv(&t, f->unit);
+        wsc_text_add(&t, ",%s,%lld,%lld,%lld", validation_kind_name(f->kind), (long long)f->num_csx,
                      (long long)f->global_batch, (long long)p->micro_batch);
         out_text_csv_real(&t, f->value);
         out_text_csv_real(&t, p->predicted);

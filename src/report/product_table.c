@@ -51,8 +51,11 @@ static enum wsc_err write_csv(const char *dir, const struct validation_product *
     wsc_text_add(&t, "id,kind,unit,published,predicted,relative_error,tolerance,verdict,source\n");
     for (int i = 0; i < n; i++) {
         const struct validation_product *r = &rows[i];
-        wsc_text_add(&t, "%s,%s,%s,%.9g,%.9g,%.6f,%.6f,%s,", r->id, validation_kind_name(r->kind),
-                     r->unit, r->value, r->predicted, error_of(r), r->tolerance, verdict_of(r));
+        out_text_csv(&t, r->id);
+        wsc_text_add(&t, ",%s,", validation_kind_name(r->kind));
+        out_text_csv(&t, r->unit);
+        wsc_text_add(&t, ",%.9g,%.9g,%.6f,%.6f,%s,", r->value, r->predicted, error_of(r),
+                     r->tolerance, verdict_of(r));
         out_text_csv(&t, r->source);
         wsc_text_add(&t, "\n");
     }

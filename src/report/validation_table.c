@@ -424,7 +424,8 @@ static void csv_row(struct wsc_text *t, const struct validation_table *v, int i)
     const struct validation_prediction *p = &v->row[i];
     const struct validation_figure *ref = p->ref;
     out_text_csv(t, ref->id);
-    wsc_text_add(t, ",%s,%s", validation_quantity_name(ref->quantity), ref->unit);
+    wsc_text_add(t, ",%s,", validation_quantity_name(ref->quantity));
+    out_text_csv(t, ref->unit);
     out_text_csv_real(t, ref->value);
     out_text_csv_real(t, p->predicted);
     out_text_csv_real(t, 100 * validation_speed_error(ref, p->predicted));
@@ -432,7 +433,11 @@ static void csv_row(struct wsc_text *t, const struct validation_table *v, int i)
     out_text_csv_real(t, ref->kind != VALIDATION_KIND_CONTEXT ? ref->high : NAN);
     out_text_csv_real(t, p->band_low);
     out_text_csv_real(t, p->band_high);
-    wsc_text_add(t, ",%s,%s,%s,", validation_kind_name(ref->kind), ref->site, ref->family);
+    wsc_text_add(t, ",%s,", validation_kind_name(ref->kind));
+    out_text_csv(t, ref->site);
+    wsc_text_add(t, ",");
+    out_text_csv(t, ref->family);
+    wsc_text_add(t, ",");
     out_text_csv(t, ref->source);
     wsc_text_add(t, ",%s", validation_prediction_holds(p) ? "yes" : "no");
     out_text_csv_real(t, p->neutral);

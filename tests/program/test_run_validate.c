@@ -314,6 +314,30 @@ TEST(validate, tokens_of_pairs_are_those_of_both_sequences)
     free(csv);
 }
 
+/* Texts of own rows keep their columns, by Python's csv module, which writes and reads them. */
+TEST(validate, texts_of_own_rows_keep_their_columns)
+{
+    static const char script[] =
+        "import csv, sys\n"
+        "text = {'id': 'a, b', 'site': 'ACME, Inc', 'family': 'f \"x\", y', 'source': '#1, p'}\n"
+        "row = 'mine,rate,samples/s,1,bert_base,1,512,auto,128,cs2'.split(',')\n"
+        "if sys.argv[1] == 'write':\n"
+        "    row = dict(zip(sys.argv[2].split(','), row), **text)\n"
+        "    with open('own.csv', 'w') as f:\n"
+        "        csv.writer(f).writerows([row.keys(), row.values()])\n"
+        "else:\n"
+        "    rows = list(csv.DictReader(open('out/validation.csv')))\n"
+        "    (got,) = [r for r in rows if r['id'] == text['id']]\n"
+        "    assert {k: got[k] for k in text} == text, got\n"
+        "    assert got['holds'] == 'no' and None not in got, got\n";
+    const char *dir = job_path("quoted");
+    if (!spawn_has("python3")) return;
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && cat >%s/texts.py <<'END'\n%sEND\n", dir, dir, script));
+    CU_ASSERT_FATAL(spawn_ok("cd %s && python3 texts.py write '%s'", dir, own_head));
+    free(own_predictions(dir));
+    CU_ASSERT(spawn_ok("cd %s && python3 texts.py read", dir));
+}
+
 TEST(validate, points_that_claim_to_be_fitted_are_refused)
 {
     struct spawn_result r;
