@@ -48,6 +48,9 @@ void out_text_csv_real(struct wsc_text *t, double value);
 /** Append @p s as a string of gnuplot in single quotes, on one line: quotes doubled, control
  *  characters become blanks. */
 void out_text_gnuplot(struct wsc_text *t, const char *s);
+/** Append @p s as out_text_gnuplot() does, for the label of a tick, which gnuplot takes for a format
+ *  of the tick's position: percent signs are doubled too. */
+void out_text_gnuplot_tick(struct wsc_text *t, const char *s);
 /** Write the text to the file `<dir>/<name>`, whole or not at all, and free the text also after an
  *  error. The folder must exist. WSC_NOMEM of an earlier append, WSC_IO. */
 enum wsc_err out_text_write(struct wsc_text *t, const char *dir, const char *name) WSC_CHECKED;

@@ -126,20 +126,31 @@ void out_text_csv(struct wsc_text *t, const char *s)
     wsc_text_add(t, "%s", quote);
 }
 
-void out_text_gnuplot(struct wsc_text *t, const char *s)
+/* A string in single quotes; @p twice: a character that is doubled as quotes are. */
+static void add_gnuplot(struct wsc_text *t, const char *s, char twice)
 {
     wsc_text_add(t, "'");
     while (*s) {
         size_t n;
         const char *c = next_char(&s, &n);
-        if (*c == '\'')
-            wsc_text_add(t, "''");
+        if (*c == '\'' || *c == twice)
+            wsc_text_add(t, "%c%c", *c, *c);
         else if (is_control(c))
             wsc_text_add(t, " ");
         else
             wsc_text_bytes(t, c, n);
     }
     wsc_text_add(t, "'");
+}
+
+void out_text_gnuplot(struct wsc_text *t, const char *s)
+{
+    add_gnuplot(t, s, '\'');
+}
+
+void out_text_gnuplot_tick(struct wsc_text *t, const char *s)
+{
+    add_gnuplot(t, s, '%');
 }
 
 enum wsc_err out_text_write(struct wsc_text *t, const char *dir, const char *name)

@@ -327,7 +327,7 @@ static void add_ratio_tics(struct wsc_text *t, const struct validation_reproduce
     for (int i = 0; i < r->n_rows; i++) {
         if (!ratio_of(r->row[i], &ratio)) continue;
         wsc_text_add(t, "%s", position ? ", " : "");
-        out_text_gnuplot(t, r->row[i]->ref->id);
+        out_text_gnuplot_tick(t, r->row[i]->ref->id);
         wsc_text_add(t, " %d", ++position);
     }
     wsc_text_add(t, ")\n");

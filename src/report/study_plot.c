@@ -62,7 +62,9 @@ static void add_values(struct wsc_text *t, const struct report_scaling *s, const
         const struct scaling_variant *v = &s->varied[order[k]];
         const double at = place_on(&a, v->value);
         if (k && k < last && (at - before < gap || end - at < gap)) continue;
-        wsc_text_add(t, "%s'%s' %.17g", k ? ", " : "", v->name, v->value);
+        wsc_text_add(t, "%s", k ? ", " : "");
+        out_text_gnuplot_tick(t, v->name);
+        wsc_text_add(t, " %.17g", v->value);
         before = at;
     }
     wsc_text_add(t, ")\n%sset xrange [%.17g:%.17g]\n", a.log ? "set logscale x\n" : "", a.lo, a.hi);

@@ -67,7 +67,7 @@ static int add_ticks(struct wsc_text *t, const struct validation_table *v)
     for (int i = 0; i < v->n_rows; i++) {
         if (!drawn(&v->row[i])) continue;
         wsc_text_add(t, "%s", x++ ? ", " : "");
-        out_text_gnuplot(t, v->row[i].ref->id);
+        out_text_gnuplot_tick(t, v->row[i].ref->id);
         wsc_text_add(t, " %d", x);
     }
     wsc_text_add(t, ")\n");

@@ -102,6 +102,16 @@ TEST(reproduce, rows_of_other_conditions_are_not_drawn)
                  out));
 }
 
+/* gnuplot takes the label of a tick for a format of its position. */
+TEST(reproduce, ids_with_percent_signs_are_drawn)
+{
+    const char *out = job_path("percent"), *dir = reference("157");
+    CU_ASSERT_TRUE_FATAL(spawn_ok("sed -i 's/^usc_256m_b128,/usc_90%%g,/' %s/rows.csv && "
+                                  "\"$WSC\" reproduce hours --reference %s --out %s",
+                                  dir, dir, out));
+    CU_ASSERT(spawn_ok("grep -q '>usc_90%%g<' %s/hours.svg", out));
+}
+
 /* A compared row that no exhibit has is named, unless exhibits were chosen. */
 TEST(reproduce, rows_without_an_exhibit_are_named)
 {

@@ -338,6 +338,19 @@ TEST(validate, texts_of_own_rows_keep_their_columns)
     CU_ASSERT(spawn_ok("cd %s && python3 texts.py read", dir));
 }
 
+/* gnuplot takes the label of a tick for a format of its position. */
+TEST(validate, ids_with_percent_signs_are_drawn)
+{
+    const char *dir = job_path("percent");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && printf '%s\nbert_50%%%%,rate,samples/s,1,bert_base,1,"
+                             "512,auto,128,cs2\n90%%%%g,rate,samples/s,1,bert_base,1,256,auto,128,"
+                             "cs2\n' >%s/own.csv",
+                             dir, own_head, dir));
+    free(own_predictions(dir));
+    CU_ASSERT(spawn_ok("grep -q '>bert_50%%<' %s/out/validation.svg", dir));
+    CU_ASSERT(spawn_ok("grep -q '>90%%g<' %s/out/validation.svg", dir));
+}
+
 TEST(validate, points_that_claim_to_be_fitted_are_refused)
 {
     struct spawn_result r;
