@@ -190,6 +190,8 @@ static enum wsc_err finish(struct law_study *s)
     TRY(predict_all(s));
     if (s->o->target > 0 && s->fit.support != LAW_SUPPORTED)
         WSC_WARNING("--target: has no FLOPs, the points support no law");
+    if (s->fit.support == LAW_TOO_FEW)
+        app_warn_of_unwritten(s->o->out, REPORT_LAW_PICTURES, "law");
     const struct report_law r = {.point = s->point,
                                  .n_points = s->n_points,
                                  .fit = &s->fit,

@@ -88,16 +88,9 @@ static enum wsc_err report(const struct app_validate *o, struct validation_resul
 /* Names the files of an earlier comparison in the folder that this one does not replace. */
 static void warn_of_products(const struct app_validate *o, const struct app_comparison *c)
 {
-    static const char *const file[] = {"products.csv", "products.md"};
-    char path[PRODUCTS_PATH_MAX], names[64] = "";
-    if (has_products(o, c, path)) return;
-    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
-        const size_t used = strlen(names);
-        (void)snprintf(path, sizeof path, "%s/%s", o->out, file[i]);
-        if (!access(path, F_OK))
-            (void)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", file[i]);
-    }
-    app_warn_of_earlier(o->out, names, "comparison");
+    char path[PRODUCTS_PATH_MAX];
+    if (!has_products(o, c, path))
+        app_warn_of_unwritten(o->out, REPORT_PRODUCT_FILES, "comparison");
 }
 
 /* What each rank does first: what cannot be read or written is reported before the predictions. */

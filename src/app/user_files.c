@@ -11,6 +11,7 @@
 #include <wsc/mem.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -170,6 +171,22 @@ void app_warn_of_earlier(const char *dir, const char *names, const char *run)
     if (*names)
         WSC_WARNING("%s: %s: of an earlier %s, not of this one; hint: another --out", dir, names,
                     run);
+}
+
+void app_warn_of_unwritten(const char *dir, const char *names, const char *run)
+{
+    char there[256] = "";
+    for (const char *name = names; *name;) {
+        char path[PATH_MAX];
+        const int n = (int)strcspn(name, ",");
+        const size_t used = strlen(there);
+        (void)snprintf(path, sizeof path, "%s/%.*s", dir, n, name);
+        if (!access(path, F_OK))
+            (void)snprintf(there + used, sizeof there - used, "%s%.*s", used ? ", " : "", n, name);
+        name += n;
+        name += strspn(name, ", ");
+    }
+    app_warn_of_earlier(dir, there, run);
 }
 
 enum wsc_err app_check_ranks(struct comm *comm, const struct zoo_params *params,

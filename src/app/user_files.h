@@ -43,6 +43,9 @@ enum wsc_err app_refuse_cluster_sets(const struct app_config *c,
 /** Warn of results in @p dir that an earlier @p run wrote and this one leaves as they are; @p names
  *  are separated by commas, "" warns of nothing. */
 void app_warn_of_earlier(const char *dir, const char *names, const char *run);
+/** app_warn_of_earlier() for those of the files @p names that lie in @p dir; this run writes none
+ * of them. At most 255 bytes of names. */
+void app_warn_of_unwritten(const char *dir, const char *names, const char *run);
 /** Make the folder @p dir of results and its parents, and check that files can be made in it.
  * WSC_IO names it. */
 enum wsc_err app_make_folder(const char *dir) WSC_CHECKED;

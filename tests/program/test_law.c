@@ -395,9 +395,9 @@ TEST(law, two_points_support_no_law)
 {
     const char *dir = job_path("two");
     struct spawn_result r;
-    CU_ASSERT(spawn_ok("mkdir %s && printf 'name,flop,loss\\na,1e17,3\\nb,1e18,2.5\\n' "
-                       ">%s/points.csv",
-                       dir, dir));
+    CU_ASSERT(spawn_ok("mkdir -p %s/out && printf 'name,flop,loss\\na,1e17,3\\nb,1e18,2.5\\n' "
+                       ">%s/points.csv && : >%s/out/law.svg && : >%s/out/law.png",
+                       dir, dir, dir, dir));
     spawn_run(&r,
               "\"$WSC\" law --points %s/points.csv --out %s/out --target 2 "
               "--predict configs/params/gpt3_111m.yaml",
@@ -406,6 +406,8 @@ TEST(law, two_points_support_no_law)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "The points support no law"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--predict: nothing is predicted"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--target: has no FLOPs, the points support no law"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, "/out: law.svg, law.png: of an earlier law, not of this one; hint: "));
     spawn_free(&r);
 }
 
