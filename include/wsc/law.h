@@ -81,7 +81,7 @@ double law_leave_out_last(const struct law_point *point, int n);
 
 /** Prediction for a training that was not run. */
 struct law_prediction {
-    char name[LAW_NAME];
+    char name[SCALING_NAME_BYTES]; /**< of the model */
     int64_t params, num_csx;
     int64_t global_batch;    /**< sequences of a step, of all systems together */
     double tokens, flop;     /**< flop by the convention of the law */

@@ -114,6 +114,13 @@ struct scaling_training {
     double eval_s;       /**< part of `seconds`: evaluations between the steps */
 };
 
+/** Size of the name of a model with its NUL, in tables and in files of published points. */
+enum { SCALING_NAME_BYTES = 128 };
+/** Name the models of the @p n params files @p path: the base name without its extension, after as
+ *  many of its folders as tell it apart from the others, such as `r1/params` and `r2/params`.
+ *  WSC_USAGE: two files differ in their extensions alone, or not at all; a name does not fit. */
+enum wsc_err scaling_name_models(const char *const *path, int n,
+                                 char (*name)[SCALING_NAME_BYTES]) WSC_CHECKED;
 /** A model of a sweep. */
 struct scaling_model {
     const char *name;                /**< in tables; borrowed */

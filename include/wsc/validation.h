@@ -40,7 +40,7 @@ enum validation_point_unit {
 /** A published rate to draw with a curve, and the known conditions of its measurement. */
 struct validation_point {
     /** Name of the model, as in a sweep. */
-    char model[64];
+    char model[SCALING_NAME_BYTES];
     /** Systems, and the published rate, tokens/s. */
     double num_csx;
     double tokens_per_s; /**< in `unit` until validation_points_select() has converted it */

@@ -2,6 +2,7 @@
 /* `wsc law`: trains the sizes of a ladder one after the other on all ranks, reads further points,
  * has `law` fit and predict, and `report` print, write and draw on rank 0. */
 #include "cmd.h"
+#include "model_files.h"
 #include "process.h"
 #include "requests.h"
 #include "user_files.h"
@@ -11,11 +12,8 @@
 #include <wsc/mem.h>
 #include <wsc/report.h>
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { MAX_PREDICTIONS = 32 };
 
 /* The request, its machine, and what was found. */
 struct law_study {
@@ -28,7 +26,8 @@ struct law_study {
     enum law_convention convention; /* of the file's points, on rank 0 */
     int n_points;
     struct law_fit fit;
-    struct law_prediction prediction[MAX_PREDICTIONS];
+    struct app_model_files files; /* of --predict */
+    struct law_prediction prediction[APP_MODEL_FILES];
     int n_predictions;
 };
 
@@ -118,20 +117,17 @@ static void warn_of_sparsity(const struct law_study *s, const char *path,
                 path, sparse ? "sparse" : "dense");
 }
 
-/* One file of --predict, @p path, on rank 0 alone.  Its global batch is shared by the systems of
+/* File @p i of --predict, on rank 0 alone.  Its global batch is shared by the systems of
  * the command line: what is checked of batches is checked for them. */
-static enum wsc_err predict(struct law_study *s, const char *path)
+static enum wsc_err predict(struct law_study *s, int i)
 {
     const struct app_law *o = s->o;
-    const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    char systems[48], name[LAW_NAME];
+    const char *path = s->files.path[i], *name = s->files.name[i];
+    char systems[48];
     struct app_config config = {
         .params_path = path, .set = {{.text = systems, .option = "num_csx"}}, .n_sets = 1};
     struct zoo_params params;
     (void)snprintf(systems, sizeof systems, "runconfig.num_csx=%lld", (long long)o->num_csx);
-    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(file, "."), file);
-    if (s->n_predictions == MAX_PREDICTIONS)
-        return WSC_RAISE(WSC_USAGE, "--predict: more than %d files", MAX_PREDICTIONS);
     enum wsc_err rc = app_load_params(NULL, &config, &params);
     if (!rc) rc = scaling_refuse_other_modes(&params);
     const struct cluster_use use = {.kind = CLUSTER_USE_TRAININGS,
@@ -143,42 +139,23 @@ static enum wsc_err predict(struct law_study *s, const char *path)
     if (!rc) app_warn_of_whole_evaluations(name, &params);
     if (!rc) warn_of_another_objective(s, path, &params);
     if (!rc) warn_of_sparsity(s, path, &params);
-    const struct scaling_model model = {.name = path, .params = &params};
-    struct law_prediction *p = &s->prediction[s->n_predictions];
+    const struct scaling_model model = {.name = name, .params = &params};
+    struct law_prediction *p = &s->prediction[i];
     if (!rc) rc = law_predict(&s->fit, &model, &s->cluster, o->num_csx, o->tokens_per_param, p);
-    if (!rc) {
-        s->n_predictions++;
-        memcpy(p->name, name, sizeof p->name);
-    }
+    if (!rc) s->n_predictions++;
     zoo_params_fini(&params);
     return rc;
 }
 
-/* True when the list has the @p n characters at @p item as an item before it. */
-static bool is_listed_before(const char *list, const char *item, size_t n)
-{
-    for (const char *p = list; p < item; p += strcspn(p, ",") + 1)
-        if (strcspn(p, ",") == n && !strncmp(p, item, n)) return true;
-    return false;
-}
-
 static enum wsc_err predict_all(struct law_study *s)
 {
-    char path[PATH_MAX];
     if (!s->o->predict) return WSC_OK;
     if (s->fit.support != LAW_SUPPORTED) {
         WSC_WARNING("--predict: nothing is predicted, the points support no law");
         return WSC_OK;
     }
-    for (const char *p = s->o->predict; *p;) {
-        const size_t n = strcspn(p, ",");
-        (void)snprintf(path, sizeof path, "%.*s", (int)n, p);
-        if (is_listed_before(s->o->predict, p, n))
-            WSC_WARNING("--predict %s: given twice, predicted once", path);
-        else
-            TRY(predict(s, path));
-        p += n + (p[n] == ',');
-    }
+    for (int i = 0; i < s->files.n; i++)
+        TRY(predict(s, i));
     return WSC_OK;
 }
 
@@ -190,8 +167,7 @@ static enum wsc_err finish(struct law_study *s)
     TRY(predict_all(s));
     if (s->o->target > 0 && s->fit.support != LAW_SUPPORTED)
         WSC_WARNING("--target: has no FLOPs, the points support no law");
-    if (s->fit.support == LAW_TOO_FEW)
-        app_warn_of_unwritten(s->o->out, REPORT_LAW_PICTURES, "law");
+    if (s->fit.support == LAW_TOO_FEW) app_warn_of_unwritten(s->o->out, REPORT_LAW_PICTURES, "law");
     const struct report_law r = {.point = s->point,
                                  .n_points = s->n_points,
                                  .fit = &s->fit,
@@ -258,6 +234,9 @@ static enum wsc_err study(struct law_study *s)
 {
     const double usual_tokens_per_param = 20; /* Hoffmann et al. 2022, as Cerebras-GPT */
     TRY(app_reported_once(s->comm, check_use(s->o)));
+    if (s->o->predict)
+        TRY(app_reported_once(s->comm,
+                              app_model_files_take(&s->files, "--predict", s->o->predict)));
     if (!(s->o->tokens_per_param > 0)) s->o->tokens_per_param = usual_tokens_per_param;
     TRY(app_load_cluster(s->comm, &s->o->config, &s->cluster, NULL));
     TRY(read_points(s));
@@ -277,6 +256,7 @@ enum wsc_err app_run_law(struct app_call *call)
     const enum wsc_err rc = study(s);
     out_progress_end();
     hw_machine_fini(&s->cluster);
+    app_model_files_fini(&s->files);
     wsc_free(s->point);
     wsc_free(s);
     return rc;

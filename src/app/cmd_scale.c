@@ -20,52 +20,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* File name without extension, and with the @p n_folders folders it lies in, cut to @p size. */
-static void base_name(const char *path, int n_folders, char *name, int size)
+static enum wsc_err load_model(struct app_sweep *s, int i)
 {
-    const char *from = path + strlen(path);
-    for (int n = -1; from > path && (from[-1] != '/' || ++n < n_folders); from--) {
-    }
-    (void)snprintf(name, (size_t)size, "%.*s", size - 1, from);
-    char *slash = strrchr(name, '/'), *dot = strrchr(name, '.');
-    if (dot && dot != (slash ? slash + 1 : name)) *dot = '\0';
-}
-
-static int find_name(const struct app_sweep *s, int n, const char *name)
-{
-    for (int k = 0; k < n; k++)
-        if (!strcmp(s->name[k], name)) return k;
-    return -1;
-}
-
-/* Models have names of their own in tables and plots: two files of one name in different folders
- * are called by their folders too. */
-static enum wsc_err name_model(struct app_sweep *s, int i)
-{
-    base_name(s->params[i].file, 0, s->name[i], APP_SWEEP_NAME_BYTES);
-    const int k = find_name(s, i, s->name[i]);
-    if (k < 0) return WSC_OK;
-    base_name(s->params[k].file, 1, s->name[k], APP_SWEEP_NAME_BYTES);
-    base_name(s->params[i].file, 1, s->name[i], APP_SWEEP_NAME_BYTES);
-    if (find_name(s, i, s->name[i]) < 0) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--params: two files are called %s", s->name[i]),
-                        "each file once, under a name or in a folder of its own");
-}
-
-static enum wsc_err load_model(struct app_sweep *s, const char *path)
-{
-    const int i = s->n_models;
-    if (i == APP_SWEEP_MODELS)
-        return WSC_RAISE(WSC_USAGE, "--params: more than %d files", APP_SWEEP_MODELS);
     struct app_config *config = &s->o->config;
-    config->params_path = path;
+    config->params_path = s->files.path[i];
     enum wsc_err rc = app_load_params(s->comm, config, &s->params[i]);
     config->params_path = NULL;
     s->n_models++; /* what a failed load left is freed as well */
     TRY(rc);
-    TRY(app_reported_once(s->comm, scaling_refuse_other_modes(&s->params[i])));
-    s->model[i] = (struct scaling_model){s->name[i], &s->params[i]};
-    return app_reported_once(s->comm, name_model(s, i));
+    s->model[i] = (struct scaling_model){s->files.name[i], &s->params[i]};
+    return app_reported_once(s->comm, scaling_refuse_other_modes(&s->params[i]));
 }
 
 /* Drop the keys of the command line that only say the batch of a system, which an option says
@@ -107,13 +71,9 @@ static void set_batches(struct app_sweep *s, bool batch_given)
 /* Load every params file of --params. */
 static enum wsc_err load_models(struct app_sweep *s)
 {
-    char path[PATH_MAX];
-    for (const char *p = s->o->params_list; *p;) {
-        const size_t n = strcspn(p, ",");
-        (void)snprintf(path, sizeof path, "%.*s", (int)n, p);
-        TRY(load_model(s, path));
-        p += n + (p[n] == ',');
-    }
+    TRY(app_reported_once(s->comm, app_model_files_take(&s->files, "--params", s->o->params_list)));
+    for (int i = 0; i < s->files.n; i++)
+        TRY(load_model(s, i));
     return WSC_OK;
 }
 
@@ -325,12 +285,12 @@ static void warn_of_uneven(const struct app_sweep *c, int model, int64_t sequenc
     if (*uneven.text)
         WSC_WARNING("%s: %lld sequences do not divide evenly among %s systems; the real cluster "
                     "requires it",
-                    c->name[model], (long long)sequences, uneven.text);
+                    c->files.name[model], (long long)sequences, uneven.text);
     if (*smaller.text)
         WSC_WARNING("%s: train_input.micro_batch_size: %lld does not divide the sequences of a "
                     "system, of %lld on %s systems: the last of its micro-batches, or the only "
                     "one, has fewer",
-                    c->name[model], (long long)micro, (long long)sequences, smaller.text);
+                    c->files.name[model], (long long)micro, (long long)sequences, smaller.text);
 }
 
 /* The batches that do not grow with the systems. */
@@ -369,10 +329,10 @@ static enum wsc_err warn_of_idle(struct app_sweep *c, const struct hw_machine *c
                               .num_csx = c->o->num_csx.item[c->o->num_csx.n - 1]};
     for (int m = 0; m < c->n_models; m++) {
         use.params = &c->params[m];
-        TRY(app_warn_of_idle(c->name[m], &use, &c->params[m]));
-        if (trains) app_warn_of_whole_evaluations(c->name[m], use.params);
+        TRY(app_warn_of_idle(c->files.name[m], &use, &c->params[m]));
+        if (trains) app_warn_of_whole_evaluations(c->files.name[m], use.params);
         warn_of_fixed_batches(c, m);
-        if (varied) warn_of_idle_values(c->name[m], &use, varied);
+        if (varied) warn_of_idle_values(c->files.name[m], &use, varied);
     }
     return WSC_OK;
 }
@@ -419,6 +379,7 @@ enum wsc_err app_run_scale(struct app_call *call)
     enum wsc_err rc = app_reported_once(c->comm, scale(call, c));
     for (int i = 0; i < c->n_models; i++)
         zoo_params_fini(&c->params[i]);
+    app_model_files_fini(&c->files);
     wsc_free(c);
     return rc;
 }

@@ -224,7 +224,7 @@ enum wsc_err app_study_vary(struct app_sweep *c, struct app_study *s)
 /* A point of the curves that does not fit, or whose number of systems another model does not. */
 static void leave_out_point(void *ctx, const struct scaling_row *row, const char *why)
 {
-    char what[APP_SWEEP_NAME_BYTES + 64];
+    char what[SCALING_NAME_BYTES + 64];
     (void)snprintf(what, sizeof what, "%s on %lld systems", row->model, (long long)row->num_csx);
     leave_out(ctx, what, why);
 }

@@ -3,6 +3,7 @@
  */
 #ifndef WSC_APP_SCALE_STUDY_H
 #define WSC_APP_SCALE_STUDY_H
+#include "model_files.h"
 #include "requests.h"
 #include "step_report.h"
 
@@ -10,20 +11,18 @@
 #include <wsc/scaling.h>
 #include <wsc/zoo.h>
 
-enum { APP_SWEEP_MODELS = 64, APP_SWEEP_NAME_BYTES = 96 };
-
 /** The request and what is loaded for it. */
 struct app_sweep {
     struct app_scale *o;
     struct comm *comm; /**< borrowed; NULL: this process alone */
     struct scaling_sweep sweep;
     int n_models;
-    struct zoo_params params[APP_SWEEP_MODELS];
-    char name[APP_SWEEP_MODELS][APP_SWEEP_NAME_BYTES];
-    struct scaling_model model[APP_SWEEP_MODELS]; /**< those that are swept */
-    char set[2][64];                              /**< texts of `config.set` */
-    int n_left_out;                               /**< points and values that do not fit */
-    char left_out[640];                           /**< the first of them, and why it does not */
+    struct app_model_files files;
+    struct zoo_params params[APP_MODEL_FILES];
+    struct scaling_model model[APP_MODEL_FILES]; /**< those that are swept */
+    char set[2][64];                             /**< texts of `config.set` */
+    int n_left_out;                              /**< points and values that do not fit */
+    char left_out[640];                          /**< the first of them, and why it does not */
 };
 
 /** Everything that a report may hold; app_study_fini() frees it. */

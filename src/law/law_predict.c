@@ -25,6 +25,6 @@ enum wsc_err law_predict(const struct law_fit *fit, const struct scaling_model *
         .half_width = law_half_width(fit, flop),
         .published = scaling_expected_loss(t.flop_hoffmann, t.tokens / (double)t.params),
         .seconds = t.seconds};
-    (void)snprintf(out->name, sizeof out->name, "%.*s", LAW_NAME - 1, model->name);
+    (void)snprintf(out->name, sizeof out->name, "%s", model->name);
     return WSC_OK;
 }

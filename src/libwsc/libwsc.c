@@ -19,8 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 96 };
-
 /* The texts `path=value` that a handle was given. */
 struct overrides {
     char **text; /* owned, as the texts */
@@ -28,9 +26,9 @@ struct overrides {
 };
 struct libwsc_params {
     struct zoo_params params;
-    char name[NAME_BYTES]; /* of the file, for tables */
-    char *text;            /* owned; NULL: not asked for yet */
-    int n_read;            /* warnings of the file, before those of a check */
+    char name[SCALING_NAME_BYTES]; /* of the file, for tables */
+    char *text;                    /* owned; NULL: not asked for yet */
+    int n_read;                    /* warnings of the file, before those of a check */
     struct overrides given;
     bool phase_chosen; /* by an override */
 };
@@ -41,8 +39,8 @@ struct libwsc_machine {
 struct libwsc_sweep {
     struct scaling_row *row; /* owned */
     int n;
-    char name[NAME_BYTES]; /* that the rows borrow */
-    char *csv;             /* owned; NULL: not asked for yet */
+    char name[SCALING_NAME_BYTES]; /* that the rows borrow */
+    char *csv;                     /* owned; NULL: not asked for yet */
 };
 
 int libwsc_version(void)
@@ -107,15 +105,6 @@ static bool contains(const struct overrides *given, const char *text)
     return false;
 }
 
-/* File name without folder and extension. */
-static void take_name(const char *path, char name[NAME_BYTES])
-{
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(name, NAME_BYTES, "%s", slash ? slash + 1 : path);
-    char *dot = strrchr(name, '.');
-    if (dot && dot != name) *dot = '\0';
-}
-
 static enum wsc_err load_params(libwsc_params *p, const char *path, const char *const *set,
                                 int n_sets)
 {
@@ -123,7 +112,7 @@ static enum wsc_err load_params(libwsc_params *p, const char *path, const char *
     char *bytes = NULL;
     size_t n = 0;
     TRY(need(path, "path"));
-    take_name(path, p->name);
+    TRY(scaling_name_models(&path, 1, &p->name));
     enum wsc_err rc = make_sets(set, n_sets, &p->given, &sets);
     if (!rc) rc = conf_read_file(path, &bytes, &n);
     if (!rc) rc = zoo_params_parse(&p->params, path, bytes, n, sets, n_sets);

@@ -368,7 +368,7 @@ TEST(law, odd_predictions_are_named)
     T_EQ(r.status, 0);
     CU_ASSERT_PTR_NOT_NULL(
         strstr(r.err, "bert_base.yaml: its model does not learn the next token"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "bert_base.yaml: given twice, predicted once"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "bert_base.yaml: given twice, taken once"));
     CU_ASSERT_PTR_NULL(strstr(r.err, "gpt3_111m.yaml: its"));
     spawn_free(&r);
     CU_ASSERT(spawn_ok("test $(grep -c '^bert_base,' %s/predictions.csv) = 1", dir));

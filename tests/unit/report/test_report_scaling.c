@@ -493,9 +493,9 @@ TEST(report_points, a_missing_file_and_long_names_are_errors)
     struct validation_point *p;
     int n;
     CU_ASSERT_EQUAL(validation_points_read(case_path("none.csv"), &p, &n), WSC_CONFIG);
-    (void)snprintf(text, sizeof text, HEAD "%064d,1,2,s\n", 7);
+    (void)snprintf(text, sizeof text, HEAD "%0*d,1,2,s\n", SCALING_NAME_BYTES, 7);
     case_write(case_path("long.csv"), text);
     CU_ASSERT_EQUAL(validation_points_read(case_path("long.csv"), &p, &n), WSC_CONFIG);
-    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "long.csv:2:1: model: longer than 63 bytes"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "long.csv:2:1: model: longer than 127 bytes"));
     T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
 }
