@@ -169,6 +169,13 @@ enum wsc_err report_law_print(const struct report_law *r)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* A field of its own; empty where the count is not known, as on the screen. */
+static void add_count(struct wsc_text *t, int64_t count)
+{
+    wsc_text_add(t, ",");
+    if (count) wsc_text_add(t, "%lld", (long long)count);
+}
+
 static enum wsc_err write_points(const char *dir, const struct report_law *r)
 {
     struct wsc_text t = {0};
@@ -178,7 +185,8 @@ static enum wsc_err write_points(const char *dir, const struct report_law *r)
         const struct law_point *p = &r->point[i];
         const double half = law_half_width(r->fit, p->flop);
         out_text_csv(&t, p->name);
-        wsc_text_add(&t, ",%lld,%lld", (long long)p->params, (long long)p->tokens);
+        add_count(&t, p->params);
+        add_count(&t, p->tokens);
         out_text_csv_real(&t, p->flop);
         out_text_csv_real(&t, p->loss);
         if (fitted)

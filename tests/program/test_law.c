@@ -476,3 +476,13 @@ TEST(law, points_of_a_law_make_this_law)
                        "%s/law.csv --out %s/b && cmp %s/a/law.csv %s/b/law.csv",
                        dir, dir, dir, dir, dir, dir));
 }
+
+/* As on the screen: a point of FLOPs alone has no parameters and no tokens, rather than 0. */
+TEST(law, counts_that_are_not_known_are_empty)
+{
+    const char *file = job_path("flops.csv"), *dir = job_path("law_of_flops");
+    CU_ASSERT(
+        spawn_ok("printf 'name,flop,loss\\na,1e18,3\\nb,1e19,2.6\\nc,1e20,2.3\\n' > %s", file));
+    CU_ASSERT(spawn_ok("\"$WSC\" law --points %s --out %s", file, dir));
+    CU_ASSERT(spawn_ok("grep -q '^a,,,1' %s/law.csv", dir));
+}
