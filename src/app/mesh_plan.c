@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The plan of `wsc mesh KERNEL --plan`.  Work is counted in router-cycles: expected cycles times
  * PEs.  The rate is that of the same kernel on a corner of the fabric, at most 32 x 32 PEs that
- * hold what a PE holds on the whole one, on one thread for about a quarter of a second:
+ * hold what a PE holds on the whole one, on one thread for a quarter of a second, or one run of it:
  *
  *     time(n) = cycles PEs / (rate n) + cycles meeting,   n > 1
  *     memory  = PEs bytes(PE)
@@ -111,15 +111,22 @@ static double seconds_on(const struct plan *p, int n)
     return work + (n > 1 ? p->cycles * meeting_s : 0);
 }
 
+/* The generation that the analytical model is of; "" without a model. */
+static const char *arch_of_model(const struct plan *p, const struct app_mesh *o)
+{
+    if (!(p->cycles > 0)) return "";
+    return p->of_wse2 || o->c.arch == MESH_WSE2 ? "wse2" : "wse3";
+}
+
 static void print_json(const struct plan *p, const struct app_mesh *o, int most)
 {
     (void)printf("{\"kernel\": \"%s\", \"fabric\": [%d, %d], \"expected_cycles\": %.0f, "
-                 "\"router_cycles\": %.0f, \"measured_on\": [%d, %d], "
+                 "\"model_arch\": \"%s\", \"router_cycles\": %.0f, \"measured_on\": [%d, %d], "
                  "\"router_cycles_per_s\": %.0f, \"bytes_per_pe\": %.0f, \"memory_bytes\": %.0f, "
                  "\"seconds\": {",
-                 o->what, o->c.w, o->c.h, p->cycles, p->router_cycles, p->probe.w, p->probe.h,
-                 p->rate, p->pe_bytes, p->pe_bytes * o->c.w * o->c.h);
-    for (int n = 1; n <= most; n *= 2)
+                 o->what, o->c.w, o->c.h, p->cycles, arch_of_model(p, o), p->router_cycles,
+                 p->probe.w, p->probe.h, p->rate, p->pe_bytes, p->pe_bytes * o->c.w * o->c.h);
+    for (int n = 1; n <= most && p->cycles > 0; n *= 2)
         (void)printf("%s\"%d\": %.3g", n > 1 ? ", " : "", n, seconds_on(p, n));
     (void)printf("}}\n");
 }

@@ -207,7 +207,9 @@ static const struct {
     {"wafer.simd_fmach", always, "no program adds up in 16 bits"},
 #define SIMULATED                                                                                  \
     "kernels are simulated; at most the plan and the analytical cycles beside them change"
+#define MEMORY_OF_MESH "an emulated PE has 48 KiB; at most the plan changes"
     {"wafer.simd_fmachs", on_mesh, SIMULATED},
+    {"wafer.simd_fmacs", on_mesh, SIMULATED},
     {"wafer.simd_fadds", on_mesh, SIMULATED},
     {"wafer.simd_fmuls", on_mesh, SIMULATED},
     {"wafer.simd_faddh", on_mesh, SIMULATED},
@@ -218,6 +220,8 @@ static const struct {
     {"wafer.ramp_cycles", on_mesh, SIMULATED},
     {"wafer.masked_scores", on_mesh, SIMULATED},
     {"wafer.kernel_factor", on_mesh, SIMULATED},
+    {"wafer.sram_per_pe", on_mesh, MEMORY_OF_MESH},
+    {"wafer.sram_reserved_per_pe", on_mesh, MEMORY_OF_MESH},
     {"wafer.simd_fmachs", in_32_bits, "mixed_precision is off"},
     {"wafer.simd_faddh", in_32_bits, "mixed_precision is off"},
     {"wafer.vector_setup_cycles", in_32_bits, "mixed_precision is off"},

@@ -283,7 +283,14 @@ void programs_documented_rates(struct hw_machine *machine, enum mesh_arch arch)
  * cycles of an arrival and of an index, counts eighths in 16 bits. */
 enum wsc_err programs_grid_rates(struct programs_grid *g, const struct hw_wafer *w)
 {
-    enum { PARTS = 8, MOST_CYCLES = 4096, MOST_SUM = UINT16_MAX / PARTS };
+    enum { PARTS = 8, MOST_CYCLES = 4096, MOST_SUM = UINT16_MAX / PARTS, MOST_OF_MAP = 400 };
+    if (w->exp_cycles < 1 || w->divide_cycles < 1 || w->exp_cycles > MOST_OF_MAP ||
+        w->divide_cycles > MOST_OF_MAP)
+        return WSC_RAISE(
+            WSC_CONFIG,
+            "cluster.wafer.exp_cycles is %lld and cluster.wafer.divide_cycles %lld; on "
+            "the mesh they must lie in 1 .. %d",
+            (long long)w->exp_cycles, (long long)w->divide_cycles, MOST_OF_MAP);
     if (w->data_triggered && w->arrival_cycles > MOST_CYCLES)
         return WSC_RAISE(WSC_CONFIG,
                          "cluster.wafer.arrival_cycles is %g; on the mesh at most %d can pass",

@@ -284,7 +284,7 @@ static enum wsc_err create(struct programs_model *k)
 /* Refuse a machine that the mesh cannot emulate, with the name of its key. */
 static enum wsc_err check_machine(const struct hw *hw)
 {
-    enum { MAX_SIDE = 2048, MAX_CYCLES = 400 };
+    enum { MAX_SIDE = 2048 };
     const struct hw_wafer *w = &hw->cluster->wafer;
     if (w->pe_cols > MAX_SIDE || w->pe_rows > MAX_SIDE)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
@@ -292,12 +292,6 @@ static enum wsc_err check_machine(const struct hw *hw)
                                       "side can be emulated",
                                       (long long)w->pe_cols, (long long)w->pe_rows, MAX_SIDE),
                             "--set cluster.wafer.pe_cols=16 --set cluster.wafer.pe_rows=16");
-    if (w->exp_cycles < 1 || w->divide_cycles < 1 || w->exp_cycles > MAX_CYCLES ||
-        w->divide_cycles > MAX_CYCLES)
-        return WSC_RAISE(WSC_CONFIG,
-                         "--numerics mesh: cluster.wafer.exp_cycles and divide_cycles must lie in "
-                         "1 .. %d",
-                         MAX_CYCLES);
     return WSC_OK;
 }
 
@@ -308,7 +302,7 @@ static enum wsc_err check_lanes(const struct hw_wafer *w, int lanes)
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                   "--numerics mesh: %d lanes on a wafer of %lld columns of PEs",
                                   lanes, (long long)w->pe_cols),
-                        "--set cluster.wafer.lanes=1");
+                        "--set lanes=1");
 }
 
 /* Number of threads: one for some thousand PEs, since threads synchronize often. */

@@ -145,13 +145,22 @@ double programs_expect_allreduce(const struct programs_case *c)
     return programs_expect_reduce(c) + programs_expect_broadcast(c);
 }
 
+/* A broadcast from the corner, wavelet by wavelet, by the latencies of the fabric's generation. */
+static double schedule_of_broadcast(const struct programs_case *c)
+{
+    const struct mesh_latencies of = mesh_latencies_of(c->arch);
+    if (c->w * c->h == 1) return 0;
+    return of.setup + 1 + of.ramp_up + (double)of.hop * (c->w + c->h - 2) + of.ramp_down +
+           (double)c->words;
+}
+
 /* An all-reduce is a reduction and a broadcast of the result, one after the other. */
 static void add_broadcast(struct programs_job *j)
 {
     const double cycles = programs_expect_broadcast(j->c);
     j->r->analytical += cycles;
     j->r->built += cycles;
-    j->r->schedule += cycles;
+    j->r->schedule += schedule_of_broadcast(j->c);
 }
 
 static enum wsc_err reduce(struct programs_job *j, const char *algo, bool all)
@@ -208,7 +217,7 @@ static enum wsc_err broadcast(struct programs_job *j)
     TRY(mesh_task(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN, broadcast_main, MESH_LOW));
     TRY(mesh_start(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN));
     TRY(programs_job_run(j));
-    j->r->analytical = programs_formula_broadcast(j->w, j->h, b);
+    j->r->analytical = programs_expect_broadcast(j->c);
     TRY(programs_job_floats(j, 1, n_pes * b, false));
     TRY(mesh_copy_out(j->m, programs_job_all(j), j->data, j->host[1], b * 4));
     for (int64_t i = 0; i < n_pes * b; i++)

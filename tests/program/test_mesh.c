@@ -657,6 +657,21 @@ TEST(mesh, a_resumed_run_reports_the_rate_of_what_it_simulated)
     }
 }
 
+/* Chains, whose schedule is exact, and the broadcast after them, on both generations. */
+TEST(mesh, the_schedule_of_an_allreduce_is_exact_where_that_of_its_reduction_is)
+{
+    static const char *const arch[] = {"wse2", "wse3"};
+    for (int i = 0; i < 6; i++) {
+        char words[128];
+        (void)snprintf(words, sizeof words,
+                       "allreduce --fabric %dx1 --arch %s --algo chain --words %d", 2 + 31 * i,
+                       arch[i % 2], 1 + 15 * i);
+        json_t *json = run_json(words);
+        T_EQ(real(json, "schedule"), real(json, "cycles"));
+        json_decref(json);
+    }
+}
+
 /* ---- plan ------------------------------------------------------------------------------------ */
 
 TEST(mesh, a_plan_counts_work_and_memory)
@@ -674,6 +689,12 @@ TEST(mesh, a_plan_counts_work_and_memory)
     CU_ASSERT_PTR_NULL(json_object_get(seconds, "64"));
     json_t *brief = run_json("broadcast --fabric 40x40 --plan");
     CU_ASSERT(real(brief, "bytes_per_pe") > 400); /* of a run of few cycles, too */
+    json_decref(brief);
+    brief = run_json("reduce --fabric 64x1 --arch wse3 --plan");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(brief, "model_arch")), "wse2");
+    json_decref(brief);
+    brief = run_json("fmacs --fabric 3x3 --plan"); /* has no model */
+    T_EQ(json_object_size(json_object_get(brief, "seconds")), 0);
     json_decref(brief);
     json_decref(json);
     json_decref(run);

@@ -87,6 +87,23 @@ TEST(numerics, mesh_has_no_use_for_rates_of_the_analytical_model)
     CU_ASSERT(other[1].step[0].step_time_ps > usual.step[0].step_time_ps);
 }
 
+/* What may change the plan, and with it the time, gets a warning too: the memory of an emulated PE
+ * is that of the hardware. */
+TEST(numerics, mesh_has_no_use_for_another_memory)
+{
+    struct job_metrics m;
+    char options[200];
+    const char *log = job_path("log");
+    (void)snprintf(options, sizeof options,
+                   "--numerics mesh --set cluster.wafer.sram_per_pe=47KiB "
+                   "--set cluster.wafer.sram_reserved_per_pe=4KiB "
+                   "--set cluster.wafer.simd_fmacs=0.25 2>%s",
+                   log);
+    CU_ASSERT_FATAL(train("", options, &m) != NULL);
+    CU_ASSERT(spawn_ok("test $(grep -c 'without effect: an emulated PE has 48 KiB' %s) = 2", log));
+    CU_ASSERT(spawn_ok("grep -q 'simd_fmacs: without effect: kernels are simulated' %s", log));
+}
+
 TEST(numerics, mesh_values_on_any_number_of_systems_ranks_and_threads)
 {
     struct job_metrics two, m;
