@@ -4,8 +4,9 @@
  *  A separate thread waits for these signals, and no computing thread ever runs a signal handler:
  *  code that oneDNN generates keeps data addresses in the stack pointer, so the frame of a handler
  *  would overwrite data. Between wsc_stop_watch(true) and wsc_stop_watch(false) the first signal is
- *  remembered and a second one ends the process, as usual. Outside this interval every signal ends
- *  the process with the exit status of WSC_INTERRUPTED.
+ *  remembered, and another one ends the process, as usual, if it comes more than half a second
+ * later. Outside this interval every signal ends the process with the exit status of
+ * WSC_INTERRUPTED.
  *
  *  A run reads wsc_stop_asked() between steps, agrees with the other ranks, writes a checkpoint and
  *  ends (src/job/job_stop.c). */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Signals that ask a run to stop, taken by a thread with sigwait(): all other threads block them,
  * so that no handler ever runs on a stack that generated code uses.  The first signal while
- * somebody watches is kept for wsc_stop_asked(); a second one ends the process as usual. */
+ * somebody watches is kept for wsc_stop_asked(); a later one ends the process as usual. */
+#include <wsc/clock.h>
 #include <wsc/stop.h>
 
 #include <pthread.h>
@@ -48,17 +49,24 @@ static void end_by(int signal_number)
     (void)raise(signal_number);
 }
 
-/* The listening thread.  The compare-and-exchange keeps the first signal: a second one finds it
+/* One request may come as several signals: timeout(1) sends its own to the process and to its
+ * group, schedulers to a job and to its steps. */
+static const double same_request_s = 0.5;
+
+/* The listening thread.  The compare-and-exchange keeps the first signal: a later one finds it
  * there and ends the process. */
 static void *listen_to_signals(void *arg)
 {
+    double since = 0;
     int signal_number, none;
     (void)arg;
     while (!sigwait(&asking, &signal_number)) {
         if (!atomic_load(&watching)) end_stopped(signal_number);
         none = 0;
-        if (atomic_compare_exchange_strong(&asked, &none, signal_number)) continue;
-        end_by(signal_number);
+        if (atomic_compare_exchange_strong(&asked, &none, signal_number))
+            since = wsc_clock_s();
+        else if (wsc_clock_s() - since > same_request_s)
+            end_by(signal_number);
     }
     return NULL;
 }

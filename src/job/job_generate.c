@@ -178,7 +178,8 @@ struct texts {
     int64_t n, n_tokens, n_source;
 };
 
-/* With an encoder prompts are sources, and a text has a first token of its own. */
+/* With an encoder prompts are sources, and a text has a first token of its own.  The last new token
+ * does not pass the wafer. */
 static struct texts count_texts(const struct job_state *s, const struct prompts *p)
 {
     const struct model *m = s->cluster->model;
@@ -187,8 +188,8 @@ static struct texts count_texts(const struct job_state *s, const struct prompts 
     struct texts t = {.n = (p->n + n_wafers - 1) / n_wafers * beams_of(s->job)};
     for (int i = 0; i < p->n; i++) {
         const int64_t before = m->n_stacks > 1 ? 1 : p->n_tokens[i];
-        const int64_t most =
-            s->job->max_new_tokens < T - before ? before + s->job->max_new_tokens : T;
+        const int64_t more = s->job->max_new_tokens - 1;
+        const int64_t most = more < T - before ? before + more : T;
         if (most > t.n_tokens) t.n_tokens = most;
         if (m->n_stacks > 1 && p->n_tokens[i] > t.n_source) t.n_source = p->n_tokens[i];
     }

@@ -476,10 +476,14 @@ enum wsc_err job_write_generated(struct job_state *s)
         p.joules_per_token = hw_cluster_power_w(&c->hw, p.num_csx) / p.tokens_per_s;
     }
     if (p.host_seconds > 0) p.host_tokens_per_s = (double)g->new_tokens / p.host_seconds;
+    char then[64] = "";
+    if (g->steps > 1)
+        (void)snprintf(then, sizeof then, ", then one every %.6g ms",
+                       (double)generation.token_ps * 1e-9);
     WSC_INFO("Generated %lld token(s) after %lld prompt(s) at %.1f tokens/sec: the first after "
-             "%.6g ms, then one every %.6g ms.",
+             "%.6g ms%s.",
              (long long)g->new_tokens, (long long)g->n_prompts, p.tokens_per_s,
-             (double)first_ps * 1e-9, (double)generation.token_ps * 1e-9);
+             (double)first_ps * 1e-9, then);
     job_payload_log(&p.payload);
     TRY(job_performance_write(s->job->params->runconfig.model_dir, &p));
     return s->job->json ? job_performance_print(&p) : WSC_OK;

@@ -368,7 +368,7 @@ static WSC_CHECKED enum wsc_err check_unit(const struct reader *r,
                         "such as %s", such_as);
 }
 
-/* `10 %` around the value, or LOW..HIGH. */
+/* `10 %` around the value, of an upper bound 0 to 10 % above it; or LOW..HIGH. */
 static bool read_tolerance(struct validation_figure *row)
 {
     const char *text = row->tolerance, *dots = strstr(text, "..");
@@ -385,7 +385,7 @@ static bool read_tolerance(struct validation_figure *row)
         n--;
     (void)snprintf(number, sizeof number, "%.*s", (int)n, text);
     if (wsc_units_double(number, &share) || !(share > 0 && share < 100)) return false;
-    row->low = row->value * (1 - share / 100);
+    row->low = validation_quantity_bounds(row->quantity) ? 0 : row->value * (1 - share / 100);
     row->high = row->value * (1 + share / 100);
     return true;
 }

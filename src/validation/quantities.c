@@ -178,6 +178,7 @@ static const struct quantity {
     const char *unit[VALIDATION_MAX_UNITS]; /* none: any */
     enum validation_fast fast;
     bool derived;   /* from other published figures: no measurement of its own */
+    bool bounds;    /* the published value is an upper bound */
     unsigned needs; /* a bit for each enum validation_need */
     enum wsc_err (*predict)(const struct validation_case *item, const struct hw_machine *cluster,
                             const struct scaling_row *row, double *value);
@@ -235,8 +236,14 @@ static const struct quantity {
                              .fast = VALIDATION_FAST_IS_NEITHER,
                              .needs = VALIDATION_MAY_BE_ZERO,
                              .derived = true,
+                             .bounds = true,
                              .predict = predict_boundary},
     [VALIDATION_OTHER] = {.name = "other", .fast = VALIDATION_FAST_IS_NEITHER}};
+
+bool validation_quantity_bounds(enum validation_quantity quantity)
+{
+    return table[quantity].bounds;
+}
 
 const char *validation_quantity_name(enum validation_quantity quantity)
 {

@@ -79,6 +79,8 @@ enum validation_need {
     VALIDATION_NEEDS_BATCHES = 2,
     VALIDATION_MAY_BE_ZERO = 4 /* an upper bound: 0 is a figure too */
 };
+/** True when figures of @p quantity are upper bounds, so that a prediction may be as low as 0. */
+bool validation_quantity_bounds(enum validation_quantity quantity);
 /** True when rows of @p quantity need the columns of @p need. */
 bool validation_quantity_needs(enum validation_quantity quantity, enum validation_need need);
 /** True for quotients of two predictions: what a site or the form of the model adds is in both. */

@@ -41,8 +41,9 @@ static void check_resumed(const char *dir, int n_ranks, const struct spawn_resul
 }
 
 /* A run without an end is asked to stop after its first checkpoint: status 5, and what is left of
- * it continues.  The signal goes to the launch script or to its whole group of processes. */
-static void stop_and_resume(int n_ranks, int signal_number, bool whole_group)
+ * it continues.  The signal goes to the launch script or to its whole group of processes, once or
+ * @p times in a row. */
+static void stop_and_resume(int n_ranks, int signal_number, bool whole_group, int times)
 {
     struct spawn s;
     struct spawn_result r;
@@ -54,7 +55,10 @@ static void stop_and_resume(int n_ranks, int signal_number, bool whole_group)
     CU_ASSERT_FATAL(spawn_start(&s, command));
     while (!fault_has_checkpoint(dir, 5) && !spawn_ended(&s))
         fault_sleep_ms(1);
-    (void)kill(whole_group ? -s.pid : s.pid, signal_number);
+    for (int i = 0; i < times; i++) {
+        if (i) fault_sleep_ms(5);
+        (void)kill(whole_group ? -s.pid : s.pid, signal_number);
+    }
     spawn_wait(&s, 60, &r);
     T_EQ(r.status, 5);
     T_EQ(r.n_left, 0);
@@ -62,22 +66,29 @@ static void stop_and_resume(int n_ranks, int signal_number, bool whole_group)
     spawn_free(&r);
 }
 
+/* timeout(1) sends its signal to the process and to the group of the process. */
+TEST(faults, asked_to_stop_twice_at_once)
+{
+    stop_and_resume(1, SIGTERM, false, 2);
+    stop_and_resume(1, SIGTERM, true, 2);
+}
+
 TEST(faults, asked_to_stop)
 {
-    stop_and_resume(1, SIGUSR1, false);
-    stop_and_resume(1, SIGTERM, false);
-    stop_and_resume(3, SIGUSR1, false);
-    stop_and_resume(3, SIGTERM, false);
+    stop_and_resume(1, SIGUSR1, false, 1);
+    stop_and_resume(1, SIGTERM, false, 1);
+    stop_and_resume(3, SIGUSR1, false, 1);
+    stop_and_resume(3, SIGTERM, false, 1);
 }
 
 /* A terminal sends Ctrl-C, and a batch system SIGTERM, to the whole group of processes. */
 TEST(faults, the_whole_group_is_asked_to_stop)
 {
-    stop_and_resume(1, SIGINT, true);
-    stop_and_resume(1, SIGTERM, true);
-    stop_and_resume(3, SIGINT, true);
-    stop_and_resume(3, SIGTERM, true);
-    stop_and_resume(3, SIGHUP, true);
+    stop_and_resume(1, SIGINT, true, 1);
+    stop_and_resume(1, SIGTERM, true, 1);
+    stop_and_resume(3, SIGINT, true, 1);
+    stop_and_resume(3, SIGTERM, true, 1);
+    stop_and_resume(3, SIGHUP, true, 1);
 }
 
 /* A run without a launch script, with the words @p before; SIGHUP arrives after its first

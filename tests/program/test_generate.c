@@ -398,6 +398,8 @@ TEST(generate, the_first_token_and_the_mean_of_the_others_make_the_time)
     const long long mean = job_performance(dir, "token_ps", 0);
     const long long left = job_performance(dir, "virtual_time_ps", 0) - first - 10 * mean;
     T_EQ(job_performance(dir, "steps", 0), 11);
+    /* Keys and values of 2 layers, 64 features and the 18 tokens that pass the wafer, in fp32. */
+    T_EQ(job_performance(dir, "cache_bytes_per_wafer", 0), 18 * 2 * 2 * 64 * 4);
     CU_ASSERT(left >= 0 && left < 10);
     CU_ASSERT(mean > 0 && first > mean);
 }

@@ -338,6 +338,17 @@ TEST(validate, texts_of_own_rows_keep_their_columns)
     CU_ASSERT(spawn_ok("cd %s && python3 texts.py read", dir));
 }
 
+/* A wait below an upper bound holds, with the tolerance that rows have without one. */
+TEST(validate, an_upper_bound_has_no_lower_end)
+{
+    const char *dir = job_path("bound");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && printf '%s\nbelow,boundary,s,0.5,gpt3_111m,4,480,"
+                             "null,2048,cs2\n' >%s/own.csv",
+                             dir, own_head, dir));
+    CU_ASSERT(spawn_ok("\"$WSC\" validate --points %s/own.csv --out %s/out", dir, dir));
+    CU_ASSERT(spawn_ok("grep -q '^below,.*,0.0,0.575,' %s/out/validation.csv", dir));
+}
+
 /* gnuplot takes the label of a tick for a format of its position. */
 TEST(validate, ids_with_percent_signs_are_drawn)
 {
