@@ -42,7 +42,11 @@ TEST(mesh, the_comparison_keeps_a_nan_wherever_it_stands)
 TEST(mesh, cycles_of_an_arrival_that_the_fabric_does_not_have_are_refused)
 {
     struct programs_grid g = {.m = NULL};
-    struct hw_wafer w = {.data_triggered = true, .arrival_cycles = 1.5, .sum_accumulators = 1};
+    struct hw_wafer w = {.data_triggered = true,
+                         .arrival_cycles = 1.5,
+                         .sum_accumulators = 1,
+                         .exp_cycles = 400,
+                         .divide_cycles = 1};
     w.sparse_index_cycles = 8189.5;
     T_OK(programs_grid_rates(&g, &w));
     T_EQ(g.arrival_eighths + g.index_eighths, UINT16_MAX - 7);
@@ -53,6 +57,10 @@ TEST(mesh, cycles_of_an_arrival_that_the_fabric_does_not_have_are_refused)
                              "together");
     w.data_triggered = false;
     T_OK(programs_grid_rates(&g, &w));
+    w.exp_cycles = 401;
+    T_EQ(programs_grid_rates(&g, &w), WSC_CONFIG);
+    T_STR(wsc_err_message(), "cluster.wafer.exp_cycles is 401 and cluster.wafer.divide_cycles 1; "
+                             "on the mesh they must lie in 1 .. 400");
 }
 
 TEST(mesh, reductions_on_random_fabrics)
