@@ -11,9 +11,6 @@
 /* Condition under which a tensor has a state. */
 enum presence { ALWAYS, IF_AMSGRAD, IF_MOMENTUM, IF_CENTERED, IF_MATRIX, IF_VECTOR };
 
-/* Whether an optimizer corrects the bias of Adam's moments; IF_ASKED: as `correct_bias` says. */
-enum correction { NEVER, IF_ASKED, ALWAYS_CORRECTED };
-
 /* clang-format off */
 #define ELEMENTS(name, presence) {name, presence, MEMORYX_ELEMENTS}
 #define MOMENTS ELEMENTS("exp_avg", ALWAYS), ELEMENTS("exp_avg_sq", ALWAYS)
@@ -28,33 +25,33 @@ static const struct row {
         enum memoryx_extent extent;
     } state[MEMORYX_MAX_STATE];
     unsigned scalars; /* set of enum memoryx_scalar */
-    enum correction correction;
+    bool has_bias; /* moments of Adam, whose bias `correct_bias` corrects */
     const struct memoryx_tensorwise *tensorwise;
 } rows[ZOO_N_OPTIMIZERS] = {
-    [ZOO_ADAMW] = {memoryx_adamw, {MOMENTS, LARGEST}, MEMORYX_STEP, IF_ASKED, NULL},
-    [ZOO_ADAM] = {memoryx_adam, {MOMENTS, LARGEST}, MEMORYX_STEP, ALWAYS_CORRECTED, NULL},
+    [ZOO_ADAMW] = {memoryx_adamw, {MOMENTS, LARGEST}, MEMORYX_STEP, true, NULL},
+    [ZOO_ADAM] = {memoryx_adam, {MOMENTS, LARGEST}, MEMORYX_STEP, true, NULL},
     [ZOO_ADAFACTOR] = {memoryx_adafactor_moments,
                        {{"exp_avg_sq_row", IF_MATRIX, MEMORYX_ROWS},
                         {"exp_avg_sq_col", IF_MATRIX, MEMORYX_COLS},
-                        ELEMENTS("exp_avg_sq", IF_VECTOR)}, MEMORYX_STEP, NEVER, &memoryx_adafactor},
-    [ZOO_LAMB] = {memoryx_lamb_moments, {MOMENTS}, 0, NEVER, &memoryx_lamb},
-    [ZOO_SGD] = {memoryx_sgd, {ELEMENTS("momentum_buffer", IF_MOMENTUM)}, 0, NEVER, NULL},
-    [ZOO_LION] = {memoryx_lion, {ELEMENTS("exp_avg", ALWAYS)}, 0, NEVER, NULL},
+                        ELEMENTS("exp_avg_sq", IF_VECTOR)}, MEMORYX_STEP, false, &memoryx_adafactor},
+    [ZOO_LAMB] = {memoryx_lamb_moments, {MOMENTS}, 0, false, &memoryx_lamb},
+    [ZOO_SGD] = {memoryx_sgd, {ELEMENTS("momentum_buffer", IF_MOMENTUM)}, 0, false, NULL},
+    [ZOO_LION] = {memoryx_lion, {ELEMENTS("exp_avg", ALWAYS)}, 0, false, NULL},
     [ZOO_ADADELTA] = {memoryx_adadelta,
                       {ELEMENTS("square_avg", ALWAYS), ELEMENTS("acc_delta", ALWAYS)},
-                      MEMORYX_STEP, NEVER, NULL},
-    [ZOO_ADAGRAD] = {memoryx_adagrad, {ELEMENTS("sum", ALWAYS)}, MEMORYX_STEP, NEVER, NULL},
+                      MEMORYX_STEP, false, NULL},
+    [ZOO_ADAGRAD] = {memoryx_adagrad, {ELEMENTS("sum", ALWAYS)}, MEMORYX_STEP, false, NULL},
     [ZOO_ADAMAX] = {memoryx_adamax, {ELEMENTS("exp_avg", ALWAYS), ELEMENTS("exp_inf", ALWAYS)},
-                    MEMORYX_STEP, NEVER, NULL},
+                    MEMORYX_STEP, false, NULL},
     [ZOO_ASGD] = {memoryx_asgd, {ELEMENTS("ax", ALWAYS)},
-                  MEMORYX_STEP | MEMORYX_ETA | MEMORYX_MU, NEVER, NULL},
-    [ZOO_NADAM] = {memoryx_nadam, {MOMENTS}, MEMORYX_STEP | MEMORYX_MU_PRODUCT, NEVER, NULL},
-    [ZOO_RADAM] = {memoryx_radam, {MOMENTS}, MEMORYX_STEP, NEVER, NULL},
+                  MEMORYX_STEP | MEMORYX_ETA | MEMORYX_MU, false, NULL},
+    [ZOO_NADAM] = {memoryx_nadam, {MOMENTS}, MEMORYX_STEP | MEMORYX_MU_PRODUCT, false, NULL},
+    [ZOO_RADAM] = {memoryx_radam, {MOMENTS}, MEMORYX_STEP, false, NULL},
     [ZOO_RMSPROP] = {memoryx_rmsprop,
                      {ELEMENTS("square_avg", ALWAYS), ELEMENTS("momentum_buffer", IF_MOMENTUM),
-                      ELEMENTS("grad_avg", IF_CENTERED)}, MEMORYX_STEP, NEVER, NULL},
+                      ELEMENTS("grad_avg", IF_CENTERED)}, MEMORYX_STEP, false, NULL},
     [ZOO_RPROP] = {memoryx_rprop, {ELEMENTS("prev", ALWAYS), ELEMENTS("step_size", ALWAYS)},
-                   MEMORYX_STEP, NEVER, NULL},
+                   MEMORYX_STEP, false, NULL},
 };
 /* clang-format on */
 
@@ -97,8 +94,7 @@ bool memoryx_has_scalar(const struct zoo_optimizer *o, enum memoryx_scalar scala
 
 bool memoryx_corrects_bias(const struct zoo_optimizer *o)
 {
-    const enum correction c = rows[o->type].correction;
-    return c == ALWAYS_CORRECTED || (c == IF_ASKED && o->correct_bias);
+    return rows[o->type].has_bias && o->correct_bias;
 }
 
 const struct memoryx_tensorwise *memoryx_tensorwise_of(const struct zoo_optimizer *o)

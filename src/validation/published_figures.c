@@ -342,7 +342,7 @@ static WSC_CHECKED enum wsc_err check_batch(const struct reader *r,
 static WSC_CHECKED enum wsc_err check_numbers(const struct reader *r,
                                               const struct validation_figure *row)
 {
-    const bool zero = validation_quantity_needs(row->quantity, VALIDATION_MAY_BE_ZERO);
+    const bool zero = validation_quantity_bounds(row->quantity);
     if (row->kind == VALIDATION_KIND_CONTEXT) return WSC_OK;
     if (!(row->value > 0) && !zero)
         return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: expected a number above 0, got \"%.40s\"",

@@ -234,7 +234,6 @@ static const struct quantity {
     [VALIDATION_BOUNDARY] = {.name = "boundary",
                              .unit = {"s"},
                              .fast = VALIDATION_FAST_IS_NEITHER,
-                             .needs = VALIDATION_MAY_BE_ZERO,
                              .derived = true,
                              .bounds = true,
                              .predict = predict_boundary},

@@ -74,12 +74,8 @@ enum validation_fast {
     VALIDATION_FAST_IS_NEITHER
 };
 /** Columns that a row needs because of its quantity. */
-enum validation_need {
-    VALIDATION_NEEDS_SAMPLES = 1,
-    VALIDATION_NEEDS_BATCHES = 2,
-    VALIDATION_MAY_BE_ZERO = 4 /* an upper bound: 0 is a figure too */
-};
-/** True when figures of @p quantity are upper bounds, so that a prediction may be as low as 0. */
+enum validation_need { VALIDATION_NEEDS_SAMPLES = 1, VALIDATION_NEEDS_BATCHES = 2 };
+/** True when figures of @p quantity are upper bounds: figures and predictions may be 0. */
 bool validation_quantity_bounds(enum validation_quantity quantity);
 /** True when rows of @p quantity need the columns of @p need. */
 bool validation_quantity_needs(enum validation_quantity quantity, enum validation_need need);
