@@ -8,6 +8,8 @@ HDF5    := $(or $(HDF5),$(shell sh mpi_launch/packaging/detect.sh hdf5 '$(CC)'))
 ONEDNN  := $(or $(ONEDNN),$(shell sh mpi_launch/packaging/detect.sh onednn '$(CC)'))
 PKGS    := $(if $(findstring h5pcc,$(HDF5)),,$(HDF5)) yaml-0.1 jansson libxxhash zlib libzstd libdeflate liblz4
 h5pcc   := $(if $(findstring h5pcc,$(HDF5)),$(shell $(HDF5) -show))
+hdf5.h  := $(filter -I% -D%,$(h5pcc))
+hdf5.so := $(filter -L% -Wl%,$(h5pcc)) $(if $(h5pcc),-lhdf5)
 MODULES := base conf vtime num out hw mesh store zoo comm model data convert cycles host programs stream kernels memoryx swarmx wafer cluster job timeline scaling validation law report libwsc app
 NPS     ?= 1 2 3 5 8
 JOBS    ?= $(shell nproc)
@@ -44,11 +46,11 @@ ifeq ($(OPT.$(VARIANT)),)
   $(error VARIANT=$(VARIANT): choose release, shared, debug, asan, tsan, analyze, cov or fuzz)
 endif
 # HDF5 1.12 renamed types and functions; the interface of 1.10 is in every later version.
-CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE -DH5_USE_110_API $(filter -I% -D%,$(h5pcc)) $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE -DH5_USE_110_API $(hdf5.h) $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 CFLAGS   += -std=c17 -g -fopenmp $(WARN) $(FP) $(HARD) $(OPT.$(VARIANT)) $(if $(WERROR),-Werror)
 LDFLAGS  += -pie -Wl,-z,relro,-z,now,-z,noexecstack
 products := $(if $(filter yes,$(ONEDNN)),-ldnnl)
-LDLIBS   += $(filter -L% -Wl%,$(h5pcc)) $(if $(h5pcc),-lhdf5) $(shell pkg-config --libs $(PKGS) 2>/dev/null) $(products) -lm
+LDLIBS   += $(hdf5.so) $(shell pkg-config --libs $(PKGS) 2>/dev/null) $(products) -lm
 
 lib.c   := $(filter-out $(if $(products),%/library_plain.c,%/library_onednn.c),$(foreach m,$(filter-out app,$(MODULES)),$(sort $(wildcard src/$(m)/*.c))))
 app.c   := $(if $(filter app,$(MODULES)),$(sort $(wildcard src/app/*.c)))
@@ -118,11 +120,12 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 $(call obj,src/hw/machine_builtin.c): configs/cluster/cs2.yaml
 # So are the style sheet and the script of a page.
 $(call obj,src/report/html_assets.c): src/report/page.css src/report/page.js
-# Version and revision, where they are printed; without git those that `make dist` wrote down.  A new
-# commit rebuilds that one file.
+# Version and revision, where they are printed; without a repository of this tree those that `make
+# dist` wrote down.  A new commit rebuilds that one file.
 archived = cut -d' ' -f$(1) mpi_launch/packaging/revision | grep -v '[$$%]'
-revision := $(shell git describe --always --dirty 2>/dev/null || $(call archived,1) || echo unknown)
-revision_date := $(shell git log -1 --format=%cs 2>/dev/null || $(call archived,2) || date -r Makefile +%F)
+in_git := test -e .git && git
+revision := $(shell $(in_git) describe --always --dirty 2>/dev/null || $(call archived,1) || echo unknown)
+revision_date := $(shell $(in_git) log -1 --format=%cs 2>/dev/null || $(call archived,2) || date -r Makefile +%F)
 $(call obj,src/out/out_file.c): CPPFLAGS += \
   -DWSC_REVISION='"$(revision)"' -DWSC_REVISION_DATE='"$(revision_date)"'
 $(call obj,src/out/out_file.c): $(BUILD)/revision
@@ -262,7 +265,7 @@ check-site: site
 	$(Q)PYTHONDONTWRITEBYTECODE=1 python3 tests/site_check.py build/site
 ## install: to DESTDIR/PREFIX (default /usr/local); the folder may be moved
 install: all
-	$(Q)DESTDIR='$(DESTDIR)' LIBDIR='$(LIBDIR)' PKGS='$(PKGS)' LIBS='$(products)' sh mpi_launch/packaging/install.sh install '$(PREFIX)' $(BUILD)
+	$(Q)DESTDIR='$(DESTDIR)' LIBDIR='$(LIBDIR)' PKGS='$(PKGS)' FLAGS='$(strip $(hdf5.h))' LIBS='$(strip $(hdf5.so) $(products))' sh mpi_launch/packaging/install.sh install '$(PREFIX)' $(BUILD)
 ## uninstall: remove what install made there
 uninstall:
 	$(Q)DESTDIR='$(DESTDIR)' sh mpi_launch/packaging/install.sh uninstall '$(PREFIX)'
@@ -275,7 +278,7 @@ dist:
 deb: dist
 	$(Q)rm -rf build/deb && mkdir -p build/deb && cp build/wsc-$(VERSION).tar.gz build/deb/wsc_$(VERSION).orig.tar.gz
 	$(Q)tar xzf build/wsc-$(VERSION).tar.gz -C build/deb && cp -r mpi_launch/packaging/debian build/deb/wsc-$(VERSION)/debian
-	$(Q)cd build/deb/wsc-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL GIT_CEILING_DIRECTORIES=$(CURDIR)/build/deb dpkg-buildpackage -us -uc && ls ../*.deb
+	$(Q)cd build/deb/wsc-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc && ls ../*.deb
 ## clean: remove build/
 clean:
 	$(Q)rm -rf build

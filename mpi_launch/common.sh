@@ -208,7 +208,7 @@ apart=$(command -v setsid)
 # Open MPI's mpirun reports the failure of a rank, of which wsc has written a line, in blocks between
 # two lines of dashes, and its own failures too.  Passes other lines on as they come.  Blocks of its
 # own failures go to $shared/launcher; $shared/wsc exists once a line came that is neither of
-# mpirun nor of the script.
+# mpirun nor of the script; $shared/signalled says which rank a signal ended.
 pass_lines_on() {
     trap '' TERM USR1 INT HUP # which are for the others of the group; ended by the end of its input
     block=
@@ -237,16 +237,24 @@ dashes=-------------------------------------------------------------------------
 keep_block() { # TEXT
     case $1 in
     *"${newline}Primary job "* | *"${newline}mpirun detected that"*) ;;
-    *"${newline}mpirun noticed that"* | *"${newline}mpirun has exited"*) ;;
+    *"${newline}mpirun noticed that"*)
+        printf %s "$1" | sed -n 's/.* process \(rank [0-9]*\) .* on node \(.*\) exited on \(signal .*)\)\./\1 on \2 was ended by \3/p' >"$shared/signalled"
+        ;;
+    *"${newline}mpirun has exited"*) ;;
     *"${newline}MPI_ABORT was invoked"*) ;;
     *) printf %s "$1" >>"$shared/launcher" ;;
     esac
 }
 
-# A launcher that failed before a rank could say why says so itself.
+# A launcher that failed before a rank could say why says so itself; a rank that was killed could
+# not.
 report_launcher() { # STATUS
-    [ "$1" -eq 0 ] || [ -n "$asked" ] || [ -e "$shared/wsc" ] || [ ! -e "$shared/launcher" ] ||
-        cat "$shared/launcher" >&2
+    [ "$1" -ne 0 ] && [ -z "$asked" ] || return 0
+    [ -e "$shared/wsc" ] || [ ! -e "$shared/launcher" ] || cat "$shared/launcher" >&2
+    [ "$1" -gt 128 ] && [ -s "$shared/signalled" ] || return 0
+    hint=
+    [ "$1" -ne 137 ] || hint='; hint: killed by hand, or as the memory of the machine was full'
+    echo "$0: $(cat "$shared/signalled")$hint" >&2
 }
 
 smaller() {
@@ -262,10 +270,14 @@ worth_a_restart() { # STATUS
     esac
 }
 
+# Those that have ended and were not waited for are among them.
+children() { # PID
+    cat "/proc/$1/task/"*/children 2>/dev/null
+}
+
 # With WORD in its environment; a process that has ended has none.
 has_live_child() { # PID WORD
-    # shellcheck disable=SC2013 # words, not lines
-    for process in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
+    for process in $(children "$1"); do
         grep -qs "$2" "/proc/$process/environ" && return 0
     done
     return 1
@@ -273,19 +285,23 @@ has_live_child() { # PID WORD
 
 # mpirun, and its daemon on other hosts, can lock themselves up over ranks that died while the job
 # started, and wait for hosts that are gone: when they have had ranks, or without ranks here
-# connections to other hosts, and for 15 s none of them lives, they are ended.  SIGPIPE is ignored:
-# the reader of stderr may be gone with the connection.
+# connections to other hosts, and for 15 s none of them lives, they are ended.  Ranks that a request
+# to stop met before they knew what to do with it are gone within a second: the request or their
+# remains count as having had ranks.  10 s after a second request ($shared/now) it is ended in any
+# case.  SIGPIPE is ignored: the reader of stderr may be gone with the connection.
 watch_launcher() { # PID
     trap '' TERM USR1 INT HUP PIPE # which are for the others of the group; ended by SIGKILL
     seen=
     word=
     alone=0
-    while [ "$alone" -lt 15 ]; do
+    ending=0
+    while [ "$alone" -lt 15 ] && [ "$ending" -lt 10 ]; do
         sleep 1
         kill -0 "$1" 2>/dev/null || return
+        [ ! -e "$shared/now" ] || ending=$((ending + 1))
+        [ -z "$(children "$1")" ] && [ ! -e "$shared/stop" ] || seen=yes
         has_live_child "$1" OMPI_COMM_WORLD_RANK= && word=OMPI_COMM_WORLD_RANK=
         if has_live_child "$1" "$word"; then
-            seen=yes
             alone=0
         elif [ -n "$seen" ]; then
             alone=$((alone + 1))
@@ -295,22 +311,58 @@ watch_launcher() { # PID
     kill -KILL "$1" 2>/dev/null
 }
 
+# Two pipes for what mpirun writes, and nothing of the start before.
+make_pipes() {
+    rm -f "$shared/wsc" "$shared/launcher" "$shared/signalled" "$shared/stdout" "$shared/stderr"
+    mkfifo "$shared/stdout" "$shared/stderr" 2>/dev/null
+}
+
+# mpirun does not notice that its output cannot be written; cat does.  Takes the rest all the same,
+# so that the run does not end.  Without the mark, by which end_processes() finds what is left.
+pass_output_on() {
+    trap '' TERM USR1 INT HUP # as above
+    unset "${mark%%=*}"
+    cat && return
+    failed=$?
+    cat >/dev/null
+    return "$failed"
+}
+
+# Output that is lost makes a good run a bad one; a reader that has gone, as head does, wanted no
+# more.
+report_output() { # STATUS_OF_CAT
+    [ "$1" -ne 0 ] && [ "$1" -lt 128 ] && [ "$status" -eq 0 ] || return 0
+    echo "$0: standard output could not be written" >&2
+    status=1
+}
+
 # Run a command once, with what the launcher itself reports, until all of its processes have ended.
 # Leaves the command's exit status in $status.
 run_once() { # COMMAND...
-    if is_open_mpi && [ -n "$shared" ] && rm -f "$shared/wsc" "$shared/launcher" "$shared/stderr" &&
-        mkfifo "$shared/stderr" 2>/dev/null; then
+    if is_open_mpi && [ -n "$shared" ] && make_pipes; then
         pass_lines_on <"$shared/stderr" &
         reader=$!
-        start_and_wait "$@" 2>"$shared/stderr"
+        pass_output_on <"$shared/stdout" &
+        copier=$!
+        start_and_wait "$@" >"$shared/stdout" 2>"$shared/stderr"
         end_processes
         wait "$reader"
         report_launcher "$status"
+        wait "$copier"
+        report_output $?
     else
         [ -z "$mpirun" ] || export OMPI_MCA_orte_execute_quiet=1
         start_and_wait "$@"
         end_processes
     fi
+    stopped_before_the_first_step
+}
+
+# A request that came before the ranks knew what to do with it ended them by its signal.
+stopped_before_the_first_step() {
+    [ -n "$asked" ] && [ "$status" -eq 138 ] || return 0
+    echo "$0: stopped on request before the first step of this start" >&2
+    status=5
 }
 
 start_and_wait() { # COMMAND...
@@ -348,6 +400,7 @@ forward() { # SIGNAL
     if [ -z "$child" ]; then
         asked=$1
     elif [ -n "$asked" ]; then
+        [ -z "$shared" ] || : >"$shared/now"
         kill -TERM "$child" 2>/dev/null
     else
         asked=$1

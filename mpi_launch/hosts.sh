@@ -30,7 +30,9 @@ examples:
 EOT
 }
 
-home=$(cd "$(dirname "$0")/.." && pwd)
+script=$0 # or what it is a symbolic link to
+[ ! -h "$script" ] || script=$(readlink -f "$script")
+home=$(cd "$(dirname "$script")/.." && pwd)
 . "$home/mpi_launch/common.sh"
 
 # A connection is as patient as the heartbeats: a fifth of them five times.

@@ -22,7 +22,9 @@ examples:
 EOF
 }
 
-home=$(cd "$(dirname "$0")/.." && pwd)
+script=$0 # or what it is a symbolic link to
+[ ! -h "$script" ] || script=$(readlink -f "$script")
+home=$(cd "$(dirname "$script")/.." && pwd)
 . "$home/mpi_launch/common.sh"
 
 take_launch_options "$@"

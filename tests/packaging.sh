@@ -5,7 +5,7 @@
 # spack, eb, desktop tools of Debian) would only read the same files; their syntax is checked by
 # what Python and make know of it.  Prints `N passed, N failed` as the other suites.
 # usage: tests/packaging.sh PROGRAM
-# shellcheck disable=SC2317 # functions that check() calls by name
+# shellcheck disable=SC2046,SC2317 # flags of pkg-config; functions that check() calls by name
 set -u
 program=$1
 work=$(mktemp -d)
@@ -142,6 +142,29 @@ archive_knows_its_revision() {
         grep -qE '^[0-9a-f]{7,} [0-9]{4}-[0-9]{2}-[0-9]{2}$' "$work/revision"
 }
 
+# Unpacked in a repository of something else, it is not that one's revision that it has.
+archive_in_another_repository() {
+    git rev-parse HEAD >/dev/null 2>&1 || return 0
+    mkdir "$work/other" && git archive HEAD --prefix=tree/ | tar -x -C "$work/other" &&
+        cp Makefile "$work/other/tree" &&
+        (cd "$work/other" && git init -q && git -c user.name=a -c user.email=b commit -q \
+            --allow-empty -m other && cd tree && env -u MAKEFLAGS -u MAKELEVEL \
+            make -n build/release/revision | grep -qF "'$(cat mpi_launch/packaging/revision)'")
+}
+
+# A program with HDF5 and the library, by what an installation of a build with h5pcc says.
+pkg_config_knows_h5pcc() {
+    line=$(env -u MAKEFLAGS -u MAKELEVEL make -n install HDF5=h5pcc.openmpi PREFIX="$work/p" |
+        grep 'install\.sh')
+    eval "$line" && printf '%s\n' '#include <hdf5.h>' '#include <wsc/out.h>' \
+        'int main(void) { return H5open() < 0 || !out_version(); }' >"$work/client.c" &&
+        mpicc -c "$work/client.c" -o "$work/client.o" \
+            $(PKG_CONFIG_PATH=$work/p/lib/pkgconfig pkg-config --cflags wsc) &&
+        mpicc "$work/client.o" -o "$work/client" \
+            $(PKG_CONFIG_PATH=$work/p/lib/pkgconfig pkg-config --libs --static wsc) &&
+        "$work/client"
+}
+
 config_is_complete() {
     env -u MAKEFLAGS -u MAKELEVEL make -s config >"$work/config" && ! grep -q missing "$work/config" &&
         ! env -u MAKEFLAGS -u MAKELEVEL make -s config MPICC=no_such_mpicc >"$work/config" 2>&1 &&
@@ -156,6 +179,12 @@ check targets targets_exist
 check Containerfile containerfile_parses
 check 'Apptainer definition' apptainer_definition_parses
 check revision archive_knows_its_revision
+check 'revision in another repository' archive_in_another_repository
+if command -v h5pcc.openmpi >/dev/null; then
+    check 'wsc.pc with h5pcc' pkg_config_knows_h5pcc
+else
+    echo 'skipped: packaging: wsc.pc with h5pcc: h5pcc.openmpi is not installed'
+fi
 check 'make config' config_is_complete
 if command -v python3 >/dev/null; then
     check 'recipes in Python' python_recipes_parse

@@ -50,7 +50,7 @@ prefix=\${pcfiledir}/$up
 Name: wsc
 Description: emulator of a wafer-scale AI cluster
 Version: $("$build/bin/wsc" --version | awk '{ print $2; exit }')
-Cflags: -I\${prefix}/include
+Cflags: -I\${prefix}/include${FLAGS:+ $FLAGS}
 Libs: -L\${prefix}/$libdir/wsc -l:libwsc.a -fopenmp $LIBS -lm
 Requires: $PKGS
 EOF

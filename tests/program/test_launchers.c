@@ -66,6 +66,100 @@ TEST(launchers, lines_of_ranks_are_told_from_those_of_the_launcher)
     }
 }
 
+/* A rank that is killed cannot say so, and mpirun's report is five lines. */
+TEST(launchers, a_killed_rank_is_named)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              LOUD "dir=%s; mpi_launch/local.sh -n 3 --params configs/params/tiny.yaml --num_csx 2 "
+                   "--num_steps 100000 --model_dir $dir & until grep -qs Step= $dir/run.log; do "
+                   "sleep 0.1; done; for p in $(pgrep -f -- \"--model_dir $dir\"); do "
+                   "grep -qs OMPI_COMM_WORLD_RANK=2 /proc/$p/environ && kill -KILL $p; done; "
+                   "wait $!",
+              job_path("killed_rank"));
+    T_EQ(r.status, 137);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "local.sh: rank 2 on "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, " was ended by signal 9 (Killed); hint: killed by hand"));
+    T_EQ(r.n_left, 0);
+    spawn_free(&r);
+}
+
+/* mpirun passes text on and asks nobody whether it was written. */
+TEST(launchers, output_that_is_lost_is_an_error)
+{
+    static const struct {
+        const char *to;
+        int status;
+    } output[] = {{">/dev/full", 1}, {">&-", 1}, {"| head -n 1", 0}};
+    for (int i = 0; i < (int)(sizeof output / sizeof *output); i++) {
+        struct spawn_result r;
+        const char *dir = job_path("lost_output");
+        spawn_run(&r,
+                  "{ mpi_launch/local.sh -n 2 " TINY " --model_dir %s; echo $? >&3; } 3>%s.status "
+                  "%s; exit $(cat %s.status)",
+                  dir, dir, output[i].to, dir);
+        T_EQ(r.status, output[i].status);
+        T_EQ(strstr(r.err, "local.sh: standard output could not be written") != NULL, r.status);
+        CU_ASSERT(spawn_ok("test -f %s/checkpoint_2.mdl && rm -r %s", dir, dir));
+        T_EQ(r.n_left, 0);
+        spawn_free(&r);
+    }
+}
+
+TEST(launchers, scripts_are_found_through_a_symbolic_link)
+{
+    static const char *const script[] = {"local.sh -n 2", "hosts.sh hosts"};
+    for (int i = 0; i < (int)(sizeof script / sizeof *script); i++) {
+        struct spawn_result r;
+        const char *dir = job_path("linked");
+        spawn_run(&r,
+                  "mkdir %s; ln -s $PWD/mpi_launch/*.sh %s; "
+                  "cd %s && echo localhost slots=2 >hosts && ./%s --params none.yaml",
+                  dir, dir, dir, script[i]);
+        T_EQ(r.status, 2);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "wsc: error: none.yaml"));
+        spawn_free(&r);
+    }
+}
+
+/* Ranks end by the signal of a request that they do not know yet, or they write 5 themselves. */
+TEST(launchers, a_stop_before_the_first_step_is_a_stop)
+{
+    struct spawn_result r;
+    spawn_run(&r, ". mpi_launch/common.sh; mpirun='mpirun --mca x'; own_folder; run_with_restarts "
+                  "3 sh -c 'kill -USR1 $PPID; sleep 1; kill -USR1 $$'; exit $status");
+    T_EQ(r.status, 5);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "stopped on request before the first step of this start"));
+    T_EQ(r.n_left, 0);
+    spawn_free(&r);
+}
+
+/* A launcher that hears no signal: its child has ended, a request came, a second one came. */
+TEST(launchers, a_launcher_that_hangs_is_ended)
+{
+    static const char *const hangs[] = {"sleep 0.1 & exec sleep 100",
+                                        "kill -USR1 \\$PPID; exec sleep 100",
+                                        "kill -USR1 \\$PPID; sleep 1; kill -USR1 \\$PPID; "
+                                        "sleep 100"};
+    struct spawn job[sizeof hangs / sizeof *hangs];
+    for (int i = 0; i < (int)(sizeof hangs / sizeof *hangs); i++) {
+        char text[400];
+        (void)snprintf(text, sizeof text,
+                       ". mpi_launch/common.sh; mpirun='mpirun --mca x'; own_folder; "
+                       "run_with_restarts 0 sh -c \"trap '' TERM USR1; %s\"; exit $status",
+                       hangs[i]);
+        CU_ASSERT_FATAL(spawn_start(&job[i], text));
+    }
+    for (int i = 0; i < (int)(sizeof hangs / sizeof *hangs); i++) {
+        struct spawn_result r;
+        spawn_wait(&job[i], 60, &r);
+        T_EQ(r.status, 137);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "the launcher does not end"));
+        T_EQ(r.n_left, 0);
+        spawn_free(&r);
+    }
+}
+
 /* Only mpirun is ended when its children are gone: a program may have helpers that end. */
 TEST(launchers, a_program_without_a_launcher_is_not_watched)
 {
