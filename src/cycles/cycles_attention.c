@@ -6,6 +6,7 @@
 #include <wsc/cycles_ops.h>
 
 #include "cycles_fitted.h"
+#include "cycles_keys.h"
 #include "cycles_product.h"
 #include "cycles_vector.h"
 
@@ -17,35 +18,17 @@ static double keys(const struct cycles_layout *l)
     return l->seqs * l->tokens;
 }
 
-/** Fraction of the sequences whose operations run at half the rate because of bank conflicts. On
- * the mesh sequences are stored without gaps, so with an odd number of tokens per PE every second
- *  sequence begins in another bank. If a head is one column, the 32-bit scores of such a sequence
- *  are in the bank of the other operand. */
-static double collisions(const struct cycles_layout *l)
+/** Does arriving data start the AXPYs on the mesh? */
+static bool arrives_on_mesh(const struct cycles_layout *l)
 {
-    const bool odd = fmod(l->q, 2) > 0 && l->value >= 1;
-    return odd && l->head_cols < 2 ? floor(l->seqs / 2) / l->seqs : 0;
-}
-
-/** Unused fraction of the last cycle of an AXPY over the queries of a key, average over the keys. A
- *  causal mask makes each number of queries of a PE that attend to a key, 1 to q, equally frequent;
- *  without a mask all queries attend to all keys. */
-static double unused(const struct cycles_layout *l)
-{
-    double sum = 0;
-    if (!l->causal) return ceil(l->q / l->mac) - l->q / l->mac;
-    for (int64_t n = 1; (double)n <= l->q; n++)
-        sum += ceil((double)n / l->mac) - (double)n / l->mac;
-    return sum / fmax(1, l->q);
+    return l->on_mesh && l->by_data;
 }
 
 /** Cycles of one AXPY over the queries that attend to a key. On the mesh this is the mean of the
  *  cycles over the keys; in plans, the cycles for the mean number of queries. */
 static double key_axpy(const struct cycles_layout *l)
 {
-    if (!l->on_mesh || !l->by_data) return cycles_axpy_arrival(l, l->q_mean);
-    return fmax(l->start, cycles_fit.key_start) + (1 + collisions(l)) * l->q_mean / l->mac +
-           unused(l);
+    return arrives_on_mesh(l) ? cycles_key_axpy(l) : cycles_axpy_arrival(l, l->q_mean);
 }
 
 /** Cycles of the AXPYs of all keys: for each key, one AXPY for each feature of the PE. */
@@ -62,21 +45,18 @@ static double latency(const struct cycles_layout *l)
 }
 
 /** Cycles per key and head that a PE needs to add up partial sums over the head's columns, in
- *  addition to its AXPYs. On the mesh the column that owns several consecutive keys receives sums
- *  from both sides. */
+ *  addition to its AXPYs. */
 static double key_chain(const struct cycles_layout *l)
 {
     const struct cycles_fit *fit = &cycles_fit;
-    const double q = l->q_mean, k = l->heads.k / l->heads_per_pe;
+    const double q = l->q_mean;
     const double ends = fmax(l->head_cols > 1 ? fit->head_ends - fit->head_fewer / l->head_cols : 0,
                              fit->head_least);
     if (l->head_cols < 2) return 0;
     if (!l->by_data)
         return fmax(0,
                     fmax(fit->loop_ends * (q - l->start), fit->loop_slope * q - fit->loop_offset));
-    if (!l->on_mesh) return fmax(0, ends * q - l->start / fit->head_hidden);
-    return fmax(fit->key_ends * q + fit->key_relays * k / l->rows,
-                2 * (q + l->setup_fabric) - k * key_axpy(l));
+    return fmax(0, ends * q - l->start / fit->head_hidden);
 }
 
 /** Sum over a head's features (Q K', dO V'): AXPYs, then a chain of additions over the columns of
@@ -84,6 +64,7 @@ static double key_chain(const struct cycles_layout *l)
  *  column. */
 static double contract_features(const struct cycles_layout *l)
 {
+    if (arrives_on_mesh(l) && l->head_cols > 1) return cycles_scores_of_keys(l);
     return key_axpys(l) + keys(l) * l->heads_per_pe * key_chain(l) + latency(l);
 }
 
@@ -98,23 +79,19 @@ static double own_rows(const struct cycles_layout *l)
 }
 
 /** Waiting time of a PE for the row of scores of a key. With AXPYs in a loop, the first column
- *  forwards the next row in the gaps between AXPYs and after them. On the mesh, with AXPYs started
- *  by arriving data, there are no gaps: the column that has the row sends it, and rounds it in 16
- *  bits, while it computes. */
+ *  forwards the next row in the gaps between AXPYs and after them. */
 static double key_row(const struct cycles_layout *l)
 {
     if (l->head_cols < 2) return own_rows(l);
     if (!l->by_data) return l->q_mean + fmax(0, l->q_mean - l->start / cycles_fit.pass_hidden);
-    if (!l->on_mesh) return l->q_mean + l->relay;
-    const double sends = l->value < 1 ? cycles_fit.row_rounded : cycles_fit.row_sent;
-    return fmax(0, (1 + sends) * l->q_mean + cycles_fit.row_relays * l->heads.k / l->rows -
-                       cycles_fit.row_ahead - l->start + l->setup_fabric);
+    return l->q_mean + l->relay;
 }
 
 /** Sum over keys (P V, dS K): each PE of the head receives the row of scores of a key, then
  *  executes the AXPYs of that key. */
 static double contract_keys(const struct cycles_layout *l)
 {
+    if (arrives_on_mesh(l) && l->head_cols > 1) return cycles_mix_of_keys(l);
     return key_axpys(l) + keys(l) * key_row(l) + latency(l);
 }
 
@@ -169,18 +146,27 @@ static double contract_queries(const struct cycles_layout *l)
     return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
 }
 
-/** Number of rows of scores that a PE stores; a row has the scores of one key and head. */
-static double score_rows(const struct cycles_layout *l)
+/** Scores of the PE with most of them. In plans one of its keys is an early one, to which all
+ *  queries of the PE attend. */
+static struct cycles_scores busiest(const struct cycles_layout *l)
 {
-    return l->seqs * ceil(l->tokens / l->head_cols) * l->heads_per_pe;
+    if (l->on_mesh) return cycles_most_scores(l);
+    const double rows = ceil(l->tokens / l->head_cols);
+    const double early = l->head_cols > 1 ? (l->q - l->q_mean) / rows : 0;
+    return (struct cycles_scores){rows, l->q_mean + early};
 }
 
-/** Mean number of queries in a row of scores, on the column with the most: one of its keys is an
- *  early one, to which all queries of the PE attend. */
-static double busiest_row(const struct cycles_layout *l)
+/** Rows of scores of all sequences and heads of a PE. */
+static double score_rows(const struct cycles_layout *l, const struct cycles_scores *s)
 {
-    const double keys_of_column = ceil(l->tokens / l->head_cols);
-    return l->q_mean + (l->head_cols > 1 ? (l->q - l->q_mean) / keys_of_column : 0);
+    return l->seqs * s->rows * l->heads_per_pe;
+}
+
+/** Cycles between the operations on a row of scores: @p cycles in plans; the programs of the mesh
+ *  have none. */
+static double between(const struct cycles_layout *l, double cycles)
+{
+    return l->on_mesh ? 0 : cycles;
 }
 
 /** Cycles to modify a row of @p q scaled scores before the softmax, where the model has it: the
@@ -214,11 +200,12 @@ static double key_sums(const struct cycles_layout *l, double sums)
  *  The operations on one row of scores follow each other. */
 static double probabilities(const struct cycles_layout *l)
 {
-    const double q = busiest_row(l), words = l->heads_per_pe * l->q;
+    const struct cycles_scores s = busiest(l);
+    const double q = s.queries, words = l->heads_per_pe * l->q;
     const double row = 2 * (l->setup_add + q / l->mul) + (l->setup_copy + q * l->exp) +
-                       (l->setup_add + q / l->add) + (l->setup_add + q / l->mul) + 3;
+                       (l->setup_add + q / l->add) + (l->setup_add + q / l->mul) + between(l, 3);
     const bool rounds = l->on_mesh && l->model->softmax_16;
-    return score_rows(l) * (row + shaping(l, q) + (rounds ? 2 * cycles_convert(l, q) : 0)) +
+    return score_rows(l, &s) * (row + shaping(l, q) + (rounds ? 2 * cycles_convert(l, q) : 0)) +
            key_sums(l, 2) + l->seqs * cycles_map(l, words, l->divide);
 }
 
@@ -240,11 +227,12 @@ double cycles_attention(const struct cycles_layout *l)
  *  which are recomputed when @p again. */
 double cycles_attention_gradient(const struct cycles_layout *l, bool again)
 {
-    const double q = busiest_row(l);
+    const struct cycles_scores s = busiest(l);
+    const double q = s.queries;
     const double row = (l->setup_add + 2 * q / l->mul) + (l->setup_add + q / l->add) +
                        (l->setup_add + q / l->mul) + (l->setup_add + 2 * q / l->add) +
-                       (l->setup_add + q / l->mul) + 2;
-    double sum = contract_features(l) + score_rows(l) * (row + shaping_gradient(l, q)) +
+                       (l->setup_add + q / l->mul) + between(l, 2);
+    double sum = contract_features(l) + score_rows(l, &s) * (row + shaping_gradient(l, q)) +
                  key_sums(l, 1) + contract_keys(l) + 2 * contract_queries(l) + output_sums(l);
     if (again) sum += contract_features(l) + probabilities(l);
     return sum;

@@ -22,15 +22,22 @@
     XX(loop_slope, 0.4, "loop_slope q_mean - loop_offset, in loops", "contract_features")          \
     XX(loop_offset, 2, "loop_slope q_mean - loop_offset, in loops", "contract_features")           \
     XX(pass_hidden, 3, "q_mean - gap / pass_hidden, in loops", "contract_keys")                    \
-    XX(key_ends, 0.75, "key_ends q_mean + key_relays k / rows, on the mesh", "contract_features")  \
-    XX(key_relays, 0.14, "key_ends q_mean + key_relays k / rows, on the mesh",                     \
-       "contract_features")                                                                        \
-    XX(row_sent, 0.8, "row_sent q_mean, a row in 32 bits, on the mesh", "contract_keys")           \
-    XX(row_rounded, 1.1, "row_rounded q_mean, a row in 16 bits, on the mesh", "contract_keys")     \
-    XX(row_relays, 1.85, "row_relays k / rows - row_ahead - start, on the mesh", "contract_keys")  \
     XX(key_start, 0.5, "max(start, key_start), keys that the first row passes on",                 \
        "contract_features, contract_keys")                                                         \
-    XX(row_ahead, 4, "row_relays k / rows - row_ahead - start, on the mesh", "contract_keys")      \
+    XX(key_sent, 0.36, "key_sent k / rows, values that a row sends, on the mesh",                  \
+       "contract_features")                                                                        \
+    XX(key_ends, 0.74, "key_ends q_mean, sums of a key, on the mesh", "contract_features")         \
+    XX(key_pair, 0.41, "key_pair q_mean, sums of two columns, on the mesh", "contract_features")   \
+    XX(key_rounded, 1.4, "key_rounded of each key in 16 bits, on the mesh", "contract_features")   \
+    XX(key_ahead, 0.9, "key_ahead of each key, sent ahead, on the mesh", "contract_features")      \
+    XX(chain_fabric, 1.5, "2 q_mean + chain_fabric s_f, on the mesh of WSE-3",                     \
+       "contract_features")                                                                        \
+    XX(row_own, 0.5, "row_own k / rows, values that a row sends, on the mesh", "contract_keys")    \
+    XX(row_sent, 2, "row_sent q_mean, a row in 32 bits, on the mesh", "contract_keys")             \
+    XX(row_rounded, 2.1, "row_rounded q_mean, a row in 16 bits, on the mesh", "contract_keys")     \
+    XX(row_fabric, 0.6, "row_fabric s_f, on the mesh of WSE-3", "contract_keys")                   \
+    XX(row_ahead, 2.4, "row_ahead of each key, sent ahead, on the mesh", "contract_keys")          \
+    XX(row_way, 1.6, "row_way head_cols hops, way of a row, on the mesh", "contract_keys")         \
     XX(key_same, 1, "key_same cycles of each key of one row, on the mesh", "contract_queries")     \
     XX(key_next, 2, "key_next cycles of the first key of a row, on the mesh", "contract_queries")  \
     XX(turn_hidden, 0.35, "turns - 1 - turn_hidden, on the mesh", "waits")                         \

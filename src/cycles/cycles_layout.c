@@ -157,6 +157,7 @@ void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences)
     set_generation(l);
     l->t = l->head_t = l->seqs * ceil(l->tokens / l->rows);
     set_sequences(l);
+    l->seq_rows = fmin(l->rows, l->tokens);
     /* The row of the last token has the latest tokens: its query i is i rows before the last token
      * and attends to the keys up to its own. */
     if (l->causal) l->q_mean = l->q - l->rows * l->q * (l->q - 1) / (2 * l->tokens);
